@@ -18,7 +18,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     report = yield
-    if report.skipped and item.config.getoption("--fail-on-skip") and not hasattr(report, "wasxfail"):
+    expected_failure = hasattr(report, "wasxfail")
+    if report.skipped and item.config.getoption("--fail-on-skip") and not expected_failure:
         report.outcome = "failed"
         report.longrepr = f"skipped under --fail-on-skip: {report.longrepr}"
     return report

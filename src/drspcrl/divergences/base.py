@@ -1,0 +1,178 @@
+"""What every divergence ball offers: the worst-case expectation, who causes it, what it costs.
+
+For values V, nominal probabilities p and a radius ε, each divergence D solves
+
+    value(ε) = min { E_q[V] : D(q ‖ p) ≤ ε }
+
+for one problem; `jax.vmap` makes batches of it.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from drspcrl.divergences.validation import check_inputs, inputs_are_valid
+
+Coordinate = Literal["sqrt", "linear"]
+
+
+class WorstCase(NamedTuple):
+    """The solution of one worst-case problem over n atoms.
+
+    Attributes:
+        value: The worst-case expectation, a scalar. It is differentiable by the envelope theorem:
+            d value/d values = weights, d value/d radius = −multiplier. All other fields are
+            constants to autodiff.
+        weights: The worst-case distribution, [n]; it lies in the ball and sums to 1.
+        multiplier: β = −d value/d radius ≥ 0, the marginal cost of robustness; at a kink, a number
+            between the one-sided slopes; +inf at radius 0 where the value falls like √radius.
+        converged: Whether the primal-dual gap certifies the value and all inputs were valid.
+        slope: −d value/d coordinate, where the coordinate is √radius or the radius itself (see
+            `Divergence.coordinate`); finite at radius 0.
+    """
+
+    value: Array
+    weights: Array
+    multiplier: Array
+    converged: Array
+    slope: Array
+
+
+class Solution(NamedTuple):
+    """What a divergence's solver returns for values scaled to [0, 1], the least of them 0.
+
+    `potential` is d value/d probabilities up to an additive constant; `gap` is the primal value of
+    `weights` less the dual value of the multiplier, an upper bound on the error.
+    """
+
+    weights: Array
+    multiplier: Array
+    slope: Array
+    potential: Array
+    gap: Array
+
+
+class Divergence(ABC):
+    """A ball of distributions around a nominal one; subclasses say how its worst case is found."""
+
+    # √radius is the natural coordinate where the value falls like √radius near 0.
+    scale: ClassVar[Coordinate] = "sqrt"
+    # Whether the ball stays on the support of the nominal distribution.
+    on_support: ClassVar[bool] = True
+
+    @abstractmethod
+    def solve(self, distances: Array, probabilities: Array, radius: Array) -> Solution:
+        """Solve for `distances` in [0, 1] with least value 0, and a radius ≥ 0."""
+
+    def coordinate(self, radius: ArrayLike) -> Array:
+        """The coordinate in which the value falls at a finite rate from radius 0."""
+        radius = jnp.asarray(radius)
+        return jnp.sqrt(radius) if self.scale == "sqrt" else radius
+
+    def radius_at(self, coordinate: ArrayLike) -> Array:
+        """The inverse of `coordinate`."""
+        coordinate = jnp.asarray(coordinate)
+        return jnp.square(coordinate) if self.scale == "sqrt" else coordinate
+
+    def worst_case(
+        self, values: ArrayLike, probabilities: ArrayLike, radius: ArrayLike
+    ) -> WorstCase:
+        """The least expectation of `values` over the ball of `radius` around `probabilities`.
+
+        Args:
+            values: V, [n], finite.
+            probabilities: p, [n], non-negative, summing to 1; zeros are allowed.
+            radius: ε ≥ 0, a scalar; infinity is allowed. At 0 the value is exactly Σ pV; past
+                saturation it is the least value and the multiplier is 0.
+
+        Returns:
+            A `WorstCase`. Outside `jit` and `vmap` wrong inputs raise `InputError`; inside, they
+            give `converged=False`.
+        """
+        v, p, ε = as_problem(values, probabilities, radius)
+        check_inputs(type(self).__name__, v, p, ε)
+        return _differentiable(self._worst_case(*lax.stop_gradient((v, p, ε))), v, p, ε)
+
+    def _worst_case(self, v: Array, p: Array, ε: Array) -> tuple[WorstCase, Array]:
+        valid = inputs_are_valid(v, p, ε)
+        ε = jnp.where(ε >= 0, ε, jnp.zeros_like(ε))  # also where it is NaN
+        reachable = (p > 0) | (not self.on_support)
+        least = jnp.min(jnp.where(reachable, v, jnp.inf))
+        spread = jnp.max(jnp.where(reachable, v, -jnp.inf)) - least
+        # Equivariance: solve on [0, 1], so that tolerances are relative to the spread.
+        unit = jnp.where(spread > 0, spread, jnp.ones_like(spread))
+        distances = jnp.where(reachable, (v - least) / unit, jnp.ones_like(v))
+        found = self.solve(distances, p, ε)
+
+        no_ball, flat = ε == 0, spread <= 0
+        weights = jnp.where(no_ball | flat, p, found.weights)
+        mean = jnp.sum(p * v)
+        value = jnp.where(no_ball, mean, least + spread * jnp.sum(weights * distances))
+        potential = jnp.where(no_ball, v, spread * found.potential)
+        zero = jnp.zeros_like(value)
+        solution = WorstCase(
+            value=value,
+            weights=weights,
+            multiplier=jnp.where(flat, zero, unit * found.multiplier),
+            converged=valid & (no_ball | flat | (found.gap <= gap_tolerance(v.dtype))),
+            slope=jnp.where(flat, zero, unit * found.slope),
+        )
+        return solution, potential
+
+
+def as_problem(
+    values: ArrayLike, probabilities: ArrayLike, radius: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """The three inputs as arrays of one floating type, that of the values."""
+    v = jnp.asarray(values)
+    dtype = v.dtype if jnp.issubdtype(v.dtype, jnp.floating) else jnp.zeros(()).dtype
+    return v.astype(dtype), jnp.asarray(probabilities, dtype), jnp.asarray(radius, dtype)
+
+
+def gap_tolerance(dtype: jnp.dtype) -> float:
+    """The primal-dual gap, relative to the spread of the values, that counts as solved."""
+    return 1e-9 if dtype == jnp.float64 else 2e-5
+
+
+def least_mass(distances: Array, probabilities: Array) -> Array:
+    """The nominal probability of the least value: where balls saturate."""
+    return jnp.sum(jnp.where(distances == 0, probabilities, jnp.zeros_like(probabilities)))
+
+
+def concentrated(distances: Array, probabilities: Array) -> Array:
+    """The nominal distribution conditioned on the least value: the worst case past saturation."""
+    at_least = jnp.where(distances == 0, probabilities, jnp.zeros_like(probabilities))
+    return at_least / jnp.sum(at_least)
+
+
+def _differentiable(solved: tuple[WorstCase, Array], v: Array, p: Array, ε: Array) -> WorstCase:
+    """Attach the envelope theorem's derivatives to a solution that is constant to autodiff."""
+    solution, potential = solved
+    zero_in_value = jnp.sum(solution.weights * (v - lax.stop_gradient(v)))
+    zero_in_value += jnp.sum(potential * (p - lax.stop_gradient(p)))
+    return solution._replace(
+        value=solution.value + zero_in_value + _falling(solution.multiplier, ε)
+    )
+
+
+@jax.custom_jvp
+def _falling(multiplier: Array, radius: Array) -> Array:
+    """Zero, with derivative −multiplier in the radius (which may be −inf at radius 0)."""
+    return jnp.zeros_like(multiplier + radius)
+
+
+def _falling_jvp(primals, tangents):
+    multiplier, radius = primals
+    out = _falling(multiplier, radius)
+    radius_dot = tangents[1]
+    # A radius that is not differentiated has a symbolic zero tangent: inf · 0 must not appear.
+    if isinstance(radius_dot, jax.custom_derivatives.SymbolicZero):
+        return out, jnp.zeros_like(out)
+    return out, -multiplier * radius_dot
+
+
+_falling.defjvp(_falling_jvp, symbolic_zeros=True)
