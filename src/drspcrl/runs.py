@@ -1,0 +1,289 @@
+"""Read run folders: the one reader behind the report and every other command.
+
+A run folder holds `run.json`, `config.yaml`, `metrics.csv` and, once evaluated, `evaluation.csv`
+(or `evaluation-<suite>.csv`). What a run is comes from `run.json` and `config.yaml`, never from
+the folder's name. Nothing here imports JAX, and nothing read is ever executed or unpickled.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from drspcrl.errors import InputError
+
+FORMAT_VERSION = 1
+"""The newest layout of a run folder that this version reads."""
+
+DEFAULT_SUITE = "paper"
+EVALUATION_COLUMNS = ("perturbation", "level", "episode", "return", "length")
+RUN_FOLDER_NAME = re.compile(r".+-.+-.+-s\d+")
+REPORT_MARKER = "report.json"
+
+# The same safe constructor as yaml.safe_load, parsed in C where libyaml is there: eight times
+# faster, which a grid of hundreds of runs feels.
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Episodes of one suite, one row each."""
+
+    perturbation: np.ndarray
+    level: np.ndarray
+    episode: np.ndarray
+    returns: np.ndarray
+    length: np.ndarray
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run as its folder tells it.
+
+    Attributes:
+        path: The folder.
+        environment: Task or Gymnasium id.
+        algorithm: `ppo`, `sac`, `ddpg`.
+        method: `self_paced`, `vanilla`, ...
+        seed: The run's seed.
+        status: What `run.json` says of it, "unknown" where it says nothing.
+        synthetic: Whether the run was made up for a test of the tools.
+        info: The whole of `run.json`.
+        config: The whole of `config.yaml`.
+        metrics: Columns of `metrics.csv`, [rows] each; empty before the first row.
+        evaluations: Episodes by suite.
+    """
+
+    path: Path
+    environment: str
+    algorithm: str
+    method: str
+    seed: int
+    status: str
+    synthetic: bool
+    info: Mapping[str, Any]
+    config: Mapping[str, Any]
+    metrics: Mapping[str, np.ndarray]
+    evaluations: Mapping[str, Evaluation]
+
+    @property
+    def identity(self) -> tuple[str, str, str, int]:
+        """What distinguishes it from other runs: environment, algorithm, method, seed."""
+        return self.environment, self.algorithm, self.method, self.seed
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A folder that could not be read, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """All runs below a folder, and the folders that were left out."""
+
+    runs: tuple[Run, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def read_runs(root: str | Path, *, metrics: Sequence[str] | None = None) -> RunSet:
+    """Read every run folder at or below `root`; damaged ones are named and skipped.
+
+    Args:
+        root: A run folder, or a folder with run folders at any depth.
+        metrics: Columns of `metrics.csv` to keep; all unless told.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise InputError(f"{root} is not a folder; give the folder that holds the runs")
+    runs: dict[tuple[str, str, str, int], Run] = {}
+    skipped = []
+    for folder in find_runs(root):
+        try:
+            run = read_run(folder, metrics=metrics)
+        except InputError as error:
+            skipped.append(Skipped(folder, str(error)))
+            continue
+        if run.identity in runs:
+            first = runs[run.identity].path
+            skipped.append(Skipped(folder, f"it is the same run as {first}, which was kept"))
+        else:
+            runs[run.identity] = run
+    return RunSet(tuple(runs.values()), tuple(skipped))
+
+
+def find_runs(root: str | Path) -> Iterator[Path]:
+    """Folders at or below `root` that are runs or look like what is left of one, in order."""
+    for folder, children, files in os.walk(root):
+        # Hidden folders are somebody's work in progress; reports hold no runs.
+        hidden = Path(folder).name.startswith(".") and Path(folder) != Path(root)
+        if hidden or REPORT_MARKER in files:
+            children.clear()
+            continue
+        children.sort()
+        is_run = "run.json" in files or "metrics.csv" in files
+        if is_run or RUN_FOLDER_NAME.fullmatch(Path(folder).name):
+            children.clear()
+            yield Path(folder)
+
+
+def read_run(folder: str | Path, *, metrics: Sequence[str] | None = None) -> Run:
+    """Read one run folder.
+
+    Args:
+        folder: The run folder.
+        metrics: Columns of `metrics.csv` to keep; all unless told.
+
+    Raises:
+        InputError: If the folder is damaged, half-written, or newer than this version reads.
+    """
+    folder = Path(folder)
+    info = _mapping(folder / "run.json", json.loads)
+    _check_version(info)
+    config = _mapping(folder / "config.yaml", _load_yaml)
+    run = Run(
+        path=folder,
+        environment=_text(info, config, "env", "environment"),
+        algorithm=_text(info, config, "algorithm"),
+        method=_text(info, config, "method"),
+        seed=_seed(info, config),
+        status=str(info.get("status", "unknown")),
+        synthetic=info.get("synthetic") is True,
+        info=info,
+        config=config,
+        metrics={},
+        evaluations={},
+    )
+    return replace(
+        run,
+        metrics=_read_metrics(folder / "metrics.csv", metrics),
+        evaluations=_read_evaluations(folder),
+    )
+
+
+def _mapping(path: Path, parse: Any) -> Mapping[str, Any]:
+    try:
+        content = parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"it has no {path.name}: half-written, or no run folder") from None
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path.name} is damaged: it holds no mapping of names to values")
+    return content
+
+
+def _load_yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_SafeLoader)
+
+
+def _check_version(info: Mapping[str, Any]) -> None:
+    version = info.get("format_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise InputError(f"run.json has the format_version {version!r}; a whole number is needed")
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"run.json has format_version {version}, newer than the {FORMAT_VERSION} that this "
+            "drspcrl reads; update drspcrl"
+        )
+
+
+def _first(info: Mapping[str, Any], config: Mapping[str, Any], *names: str) -> Any:
+    for source in (info, config):
+        for name in names:
+            if name in source:
+                return source[name]
+    raise InputError(f"neither run.json nor config.yaml says its {names[0]}")
+
+
+def _text(info: Mapping[str, Any], config: Mapping[str, Any], *names: str) -> str:
+    value = _first(info, config, *names)
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"its {names[0]} is {value!r}, where a name is needed")
+    return value
+
+
+def _seed(info: Mapping[str, Any], config: Mapping[str, Any]) -> int:
+    value = _first(info, config, "seed")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"its seed is {value!r}, where a whole number is needed")
+    return value
+
+
+def _read_metrics(path: Path, wanted: Sequence[str] | None) -> dict[str, np.ndarray]:
+    if not path.exists():
+        return {}
+    header, rows = _read_csv(path)
+    if header and "step" not in header:
+        raise InputError(f"{path.name} has no column step")
+    keep = [i for i, name in enumerate(header) if wanted is None or name in wanted]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    return {header[i]: _numbers(columns[i], path.name, header[i]) for i in keep}
+
+
+def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
+    evaluations = {}
+    for path in sorted(folder.glob("evaluation*.csv")):
+        suite = path.stem.removeprefix("evaluation").removeprefix("-") or DEFAULT_SUITE
+        evaluations[suite] = read_evaluation(path)
+    return evaluations
+
+
+def read_evaluation(path: str | Path) -> Evaluation:
+    """Read one `evaluation.csv`."""
+    path = Path(path)
+    header, rows = _read_csv(path)
+    missing = [name for name in EVALUATION_COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"{path.name} has no column {', '.join(missing)}")
+    columns = dict(
+        zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True)
+    )
+    level, episode, returns, length = (
+        _numbers(columns[name], path.name, name) for name in EVALUATION_COLUMNS[1:]
+    )
+    return Evaluation(np.array(columns["perturbation"], str), level, episode, returns, length)
+
+
+def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Header and rows, each row as long as the header; a file that breaks off is refused."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
+    if not text:
+        return [], []
+    if not text.endswith("\n"):
+        raise InputError(f"{path.name} is half-written: its last line breaks off")
+    try:
+        header, *rows = csv.reader(io.StringIO(text, newline=""))
+    except csv.Error as error:
+        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise InputError(
+                f"{path.name} is damaged: line {number} has {len(row)} fields, not {len(header)}"
+            )
+    return header, rows
+
+
+def _numbers(column: Sequence[str], file: str, name: str) -> np.ndarray:
+    """Parse a column; an empty field is a value that was not measured, nan."""
+    try:
+        return np.array([field or "nan" for field in column], dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"{file} is damaged: column {name}: {_one_line(error)}") from None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
