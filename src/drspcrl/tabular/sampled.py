@@ -1,0 +1,219 @@
+"""The backup that sees only n draws from P0, as an exact operator.
+
+A learner replaces P0(·|s,a) by n draws and takes the worst case over their empirical distribution.
+In expectation over the draws that is the operator
+
+    U_n(s,a) = E over s'_1 … s'_n ~ P0(·|s,a) of  worst_case_ε(V(s'_1), …, V(s'_n); weights 1/n),
+
+a monotone, concave γ-contraction of V like the exact one, so the same solvers find its fixed point.
+Only the counts of the successors matter, and they are multinomial: where few successors make few
+count vectors, all are enumerated; elsewhere counts are drawn once, and the standard error is known.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import binom
+
+from drspcrl.divergences import Divergence
+from drspcrl.errors import InputError
+from drspcrl.precision import in_float64
+from drspcrl.tabular.backup import Backup, BackupOperator, check_radius
+from drspcrl.tabular.mdp import Array, SparseMDP
+
+_CHUNK = 1 << 14
+# Count vectors less likely than this are left out; a million of them still weigh only 1e-14.
+_NEGLIGIBLE = 1e-20
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How many draws a backup sees, and how its expectation over them is taken.
+
+    Attributes:
+        count: n, the number of draws from P0 in one backup.
+        enumerate_up_to: the most worst-case problems to solve per backup for an exact expectation.
+        samples: where more would be needed, the number of count vectors drawn per row instead.
+        seed: of that drawing.
+    """
+
+    count: int
+    enumerate_up_to: int = 2_000_000
+    samples: int = 4096
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.count < 1 or self.samples < 2:
+            raise InputError(
+                f"Draws got count={self.count}, samples={self.samples}; "
+                "it needs at least one draw and two samples"
+            )
+
+
+def sampled_backup(
+    form: SparseMDP, divergence: Divergence, radius: float, draws: Draws | int
+) -> BackupOperator:
+    """The operator V ↦ U_n of this module's opening, for every (s,a)."""
+    check_radius(radius)
+    draws = Draws(draws) if isinstance(draws, int) else draws
+    if not divergence.on_support:
+        raise InputError(
+            f"{type(divergence).__name__} moves mass off the draws; "
+            "a sampled backup needs a divergence that stays on the support"
+        )
+    counts = _enumerated(form, draws)
+    exact = counts is not None
+    if counts is None:
+        counts = _drawn(form, draws)
+    problems = _chunked(counts, draws.count)
+
+    @in_float64
+    def backup(values: Array) -> Backup:
+        gathered = jnp.asarray(values[form.successors].reshape(counts.rows, -1))
+        sums = _expectations(divergence, gathered, jnp.asarray(radius, jnp.float64), *problems)
+        return _as_backup(form, [np.asarray(x) for x in sums], exact, draws)
+
+    return backup
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Count vectors [N, K] of all rows, one under another, with row number and probability."""
+
+    row: np.ndarray
+    counts: np.ndarray
+    weight: np.ndarray
+    rows: int
+
+
+def _enumerated(form: SparseMDP, draws: Draws) -> _Counts | None:
+    nominal = form.probabilities.reshape(-1, form.probabilities.shape[-1])
+    # Rows with the same probabilities share their count vectors (all of FrozenLake's do).
+    unique, which = np.unique(nominal, axis=0, return_inverse=True)
+    repeats = np.bincount(which.ravel())
+    tables, problems = [], 0
+    for p, repeated in zip(unique, repeats, strict=True):
+        table = multinomial_table(draws.count, p, (draws.enumerate_up_to - problems) // repeated)
+        if table is None:
+            return None
+        tables.append(table)
+        problems += len(table[1]) * repeated
+    parts = [tables[k] for k in which.ravel()]
+    sizes = [len(weight) for _, weight in parts]
+    return _Counts(
+        row=np.repeat(np.arange(len(nominal)), sizes),
+        counts=np.concatenate([counts for counts, _ in parts]),
+        weight=np.concatenate([weight for _, weight in parts]),
+        rows=len(nominal),
+    )
+
+
+def multinomial_table(n: int, p: Array, limit: int) -> tuple[Array, Array] | None:
+    """All count vectors of n draws from p with their probabilities, or None if more than `limit`.
+
+    Column by column: given what is left, the next count is binomial.
+    """
+    support = np.flatnonzero(p > 0)
+    counts = np.zeros((1, len(p)), dtype=np.int64)
+    weight, left, mass = np.ones(1), np.array([n]), 1.0
+    for column in support[:-1]:
+        origin = np.repeat(np.arange(len(left)), left + 1)
+        if len(origin) > 20 * max(limit, 1):
+            return None
+        first = np.concatenate([[0], np.cumsum(left + 1)[:-1]])
+        drawn = np.arange(len(origin)) - first[origin]
+        weight = weight[origin] * binom.pmf(drawn, left[origin], min(1.0, p[column] / mass))
+        kept = weight > _NEGLIGIBLE
+        origin, drawn, weight = origin[kept], drawn[kept], weight[kept]
+        counts, left = counts[origin], left[origin] - drawn
+        counts[:, column] = drawn
+        mass -= p[column]
+    counts[:, support[-1]] = left
+    return (counts.astype(np.float64), weight / weight.sum()) if len(weight) <= limit else None
+
+
+def _drawn(form: SparseMDP, draws: Draws) -> _Counts:
+    nominal = form.probabilities.reshape(-1, form.probabilities.shape[-1])
+    generator = np.random.default_rng(draws.seed)
+    counts = generator.multinomial(draws.count, nominal, size=(draws.samples, len(nominal)))
+    return _Counts(
+        row=np.repeat(np.arange(len(nominal)), draws.samples),
+        counts=counts.swapaxes(0, 1).reshape(-1, nominal.shape[1]).astype(np.float64),
+        weight=np.full(counts.shape[0] * counts.shape[1], 1 / draws.samples),
+        rows=len(nominal),
+    )
+
+
+@in_float64
+def _chunked(counts: _Counts, n: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Row, empirical distribution and weight, padded with weight 0 to whole chunks."""
+    short = -len(counts.row) % _CHUNK
+    row = np.pad(counts.row, (0, short)).reshape(-1, _CHUNK)
+    weight = np.pad(counts.weight, (0, short)).reshape(-1, _CHUNK)
+    empirical = np.pad(counts.counts / n, ((0, short), (0, 0)), mode="edge")
+    return (
+        jnp.asarray(row),
+        jnp.asarray(empirical.reshape(*row.shape, -1)),
+        jnp.asarray(weight),
+    )
+
+
+@partial(jax.jit, static_argnames="divergence")
+def _expectations(
+    divergence: Divergence,
+    values: jax.Array,
+    radius: jax.Array,
+    row: jax.Array,
+    empirical: jax.Array,
+    weight: jax.Array,
+) -> Any:
+    """Σ weight · (value, value², weights, multiplier, slope, not converged) for every row."""
+    rows, width = values.shape
+
+    def add_chunk(sums: Any, chunk: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Any, None]:
+        index, p, w = chunk
+        found = jax.vmap(divergence.worst_case, in_axes=(0, 0, None))(values[index], p, radius)
+        terms = (
+            found.value,
+            jnp.square(found.value),
+            found.weights,
+            found.multiplier,
+            found.slope,
+            1.0 - found.converged.astype(values.dtype),
+        )
+        weighted = [_times(w, term) for term in terms]
+        added = [
+            total + jax.ops.segment_sum(term, index, num_segments=rows)
+            for total, term in zip(sums, weighted, strict=True)
+        ]
+        return added, None
+
+    scalar, vector = jnp.zeros(rows, values.dtype), jnp.zeros((rows, width), values.dtype)
+    start = [scalar, scalar, vector, scalar, scalar, scalar]
+    return jax.lax.scan(add_chunk, start, (row, empirical, weight))[0]
+
+
+def _times(weight: jax.Array, term: jax.Array) -> jax.Array:
+    # Padding has weight 0, and a multiplier may be infinite at radius 0: 0 · inf must be 0.
+    weight = weight.reshape(-1, *[1] * (term.ndim - 1))
+    return jnp.where(weight > 0, weight * term, jnp.zeros_like(term))
+
+
+def _as_backup(form: SparseMDP, sums: list[Array], exact: bool, draws: Draws) -> Backup:
+    value, square, kernel, multiplier, slope, failed = sums
+    shape = form.shape
+    variance = np.maximum(square - value**2, 0.0)
+    error = np.zeros_like(value) if exact else np.sqrt(variance / (draws.samples - 1))
+    return Backup(
+        values=value.reshape(shape),
+        kernel=kernel.reshape(form.probabilities.shape),
+        multipliers=multiplier.reshape(shape),
+        slopes=slope.reshape(shape),
+        converged=not failed.any(),
+        standard_errors=error.reshape(shape),
+    )
