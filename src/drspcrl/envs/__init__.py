@@ -1,0 +1,28 @@
+"""Batched environments: MuJoCo tasks bit for bit as in Gymnasium, and any other Box environment."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_EXPORTS = {
+    "BatchEnv": "drspcrl.envs.batch",
+    "Step": "drspcrl.envs.batch",
+    "Physics": "drspcrl.envs.physics",
+    "Simulation": "drspcrl.envs.simulation",
+    "Transition": "drspcrl.envs.simulation",
+    "make": "drspcrl.envs.registry",
+    "task_names": "drspcrl.envs.registry",
+}
+
+__all__ = ["BatchEnv", "Physics", "Simulation", "Step", "Transition", "make", "task_names"]
+
+if TYPE_CHECKING:
+    from drspcrl.envs.batch import BatchEnv, Step
+    from drspcrl.envs.physics import Physics
+    from drspcrl.envs.registry import make, task_names
+    from drspcrl.envs.simulation import Simulation, Transition
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.envs' has no attribute {name!r}")

@@ -1,0 +1,116 @@
+"""Humanoid as Gymnasium v5 defines it, written for a batch, contact forces included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from drspcrl.envs.tasks import Outcome, Reader, Task
+
+if TYPE_CHECKING:
+    from mujoco.batch import Batch
+
+    from drspcrl.envs.engine import Model
+
+
+class Humanoid(Task):
+    """Walk forward without falling over."""
+
+    xml = "humanoid.xml"
+    frame_skip = 5
+    persistent = True
+    reset_noise = 1e-2
+    forward_weight = 1.25
+    healthy_reward = 5.0
+    control_weight = 0.1
+    contact_weight = 5e-7
+    contact_limit = 10.0
+
+    def start(self, model: Model, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """See `Task`."""
+        scale = self.reset_noise
+        qpos = model.qpos0 + generator.uniform(-scale, scale, model.nq)
+        return qpos, generator.uniform(-scale, scale, model.nv)
+
+    def reader(self, batch: Batch) -> Reader:
+        """See `Task`."""
+        return _HumanoidReader(self, batch)
+
+
+class _HumanoidReader(Reader):
+    def __init__(self, task: Humanoid, batch: Batch):
+        from drspcrl.envs.engine import mujoco
+
+        self._task, self._batch = task, batch
+        self._qpos, self._qvel = batch.bind("qpos"), batch.bind("qvel")
+        self._ctrl, self._xipos = batch.bind("ctrl"), batch.bind("xipos")
+        self._inertia, self._velocity = batch.bind("cinert"), batch.bind("cvel")
+        self._actuation = batch.bind("qfrc_actuator")
+        self._contact = np.zeros((batch.nsim, batch.model.nbody, 6))
+        self._centre = np.zeros((batch.nsim, 2))
+        self._seconds = batch.model.opt.timestep * task.frame_skip
+        self._scratch = mujoco.MjData(batch.model)
+
+    def _mass_centre(self, ids: np.ndarray | slice) -> np.ndarray:
+        positions = self._xipos[ids]
+        masses = self._batch.expanded("body_mass")
+        if masses is None:
+            mass = self._batch.model.body_mass
+            return (np.einsum("b,nbj->nj", mass, positions) / mass.sum())[:, :2]
+        masses = masses[ids]
+        total = masses.sum(axis=1, keepdims=True)
+        return (np.einsum("nb,nbj->nj", masses, positions) / total)[:, :2]
+
+    def _observe(self, ids: np.ndarray | slice) -> np.ndarray:
+        qpos = self._qpos[ids]
+        parts = (
+            qpos[:, 2:],
+            self._qvel[ids],
+            self._inertia[ids, 1:].reshape(len(qpos), -1),
+            self._velocity[ids, 1:].reshape(len(qpos), -1),
+            self._actuation[ids, 6:],
+            self._contact[ids, 1:].reshape(len(qpos), -1),
+        )
+        return np.concatenate(parts, axis=1)
+
+    def _read_contacts(self) -> None:
+        # A batch step leaves cfrc_ext alone. It depends on the contacts and the applied forces,
+        # which are in the data, and on nothing that differs between the simulations' models.
+        from drspcrl.envs.engine import mujoco
+
+        model, scratch = self._batch.model, self._scratch
+        found = scratch.cfrc_ext
+        for sim, row in enumerate(self._contact):
+            self._batch.get_data(sim, scratch)
+            mujoco.mj_rnePostConstraint(model, scratch)
+            row[:] = found
+
+    def first(self, ids: np.ndarray) -> np.ndarray:
+        self._contact[ids] = 0.0
+        self._centre[ids] = self._mass_centre(ids)
+        return self._observe(ids)
+
+    def before(self) -> None:
+        return  # the centre of mass is kept from the last reading
+
+    def after(self, actions: np.ndarray) -> Outcome:
+        task, everyone = self._task, slice(None)
+        self._read_contacts()
+        centre = self._mass_centre(everyone)
+        velocity = ((centre - self._centre) / self._seconds)[:, 0]
+        self._centre = centre
+        healthy = (self._qpos[:, 2] > 1.0) & (self._qpos[:, 2] < 2.0)
+        rewards = task.forward_weight * velocity + healthy * task.healthy_reward
+        squares = np.square(self._contact).reshape(len(healthy), -1)
+        contact = np.clip(
+            task.contact_weight * np.sum(squares, axis=1), -np.inf, task.contact_limit
+        )
+        control = task.control_weight * np.sum(np.square(self._ctrl), axis=1)
+        return Outcome(self._observe(everyone), rewards - (control + contact), ~healthy)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"centre": self._centre.copy()}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self._centre = state["centre"].copy()

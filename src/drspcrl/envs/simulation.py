@@ -1,0 +1,63 @@
+"""What a batched environment needs from a simulator: many episodes, without any bookkeeping."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from gymnasium.spaces import Box
+
+if TYPE_CHECKING:
+    from drspcrl.envs.physics import Physics
+
+
+class Transition(NamedTuple):
+    """The outcome of one step of all simulations, before any reset."""
+
+    observation: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    diverged: np.ndarray
+
+
+class Simulation(ABC):
+    """Many simulations of one task.
+
+    Attributes:
+        num_envs: number of simulations.
+        observation_space: space of one observation.
+        action_space: space of one action.
+        can_restore: whether `state` and `restore` work.
+        physics: handle on the physics parameters, None where the task has none.
+    """
+
+    num_envs: int
+    observation_space: Box
+    action_space: Box
+    can_restore: bool = True
+    physics: "Physics | None" = None
+
+    @abstractmethod
+    def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
+        """Start the random streams of some simulations anew."""
+
+    @abstractmethod
+    def start(self, ids: np.ndarray) -> np.ndarray:
+        """Begin an episode in some simulations; returns their first observations."""
+
+    @abstractmethod
+    def advance(self, actions: np.ndarray) -> Transition:
+        """Take one step in every simulation."""
+
+    @abstractmethod
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that decides the future, as plain arrays."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from a `state()`, bit for bit."""
+
+    def close(self) -> None:
+        """Release what the simulator holds."""
+        return

@@ -1,0 +1,143 @@
+"""MuJoCo tasks on a thread pool: many simulations of one model, each equal to Gymnasium's."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from gymnasium.spaces import Box
+from mujoco.batch import Batch, SimulationError
+
+from drspcrl.envs.engine import Model, mujoco
+from drspcrl.envs.humanoid import Humanoid
+from drspcrl.envs.physics import BatchBackend, Physics
+from drspcrl.envs.simulation import Simulation, Transition
+from drspcrl.envs.streams import generator, pack, unpack
+from drspcrl.envs.tasks import HALF_CHEETAH, HOPPER, WALKER2D, Task, asset
+
+TASKS: dict[str, Task] = {
+    "Hopper": HOPPER,
+    "HalfCheetah": HALF_CHEETAH,
+    "Walker2d": WALKER2D,
+    "Humanoid": Humanoid(),
+}
+TIME_LIMIT = 1000
+_BAD = [
+    int(mujoco.mjtWarning.mjWARN_BADQPOS),
+    int(mujoco.mjtWarning.mjWARN_BADQVEL),
+    int(mujoco.mjtWarning.mjWARN_BADQACC),
+]
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class MujocoSimulation(Simulation):
+    """One of Gymnasium's MuJoCo tasks (v5), `num_envs` times.
+
+    Args:
+        task: the task.
+        num_envs: number of simulations.
+        threads: threads to simulate on, 0 for all usable cores.
+    """
+
+    def __init__(self, task: Task, num_envs: int, threads: int = 0):
+        self.num_envs = num_envs
+        self._task = task
+        model = load_model(task)
+        threads = min(threads or usable_cores(), num_envs)
+        self.batch = Batch(model, num_envs, threads, persistent=task.persistent)
+        self._qpos, self._qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
+        self._ctrl = self.batch.bind("ctrl")
+        self._reader = task.reader(self.batch)
+        self._steps = np.zeros(num_envs, np.int64)
+        self._generators = [generator(np.random.SeedSequence(0)) for _ in range(num_envs)]
+        self.physics = Physics(BatchBackend(self.batch), model.opt.timestep * task.frame_skip)
+        low, high = model.actuator_ctrlrange.astype(np.float32).T
+        self.action_space = Box(low, high, dtype=np.float32)
+        size = self._reader.first(np.arange(1)).shape[1]
+        self.observation_space = Box(-np.inf, np.inf, (size,), np.float64)
+
+    def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
+        """See `Simulation`."""
+        for i, sequence in zip(ids, sequences, strict=True):
+            self._generators[i] = generator(sequence)
+
+    def start(self, ids: np.ndarray) -> np.ndarray:
+        """See `Simulation`."""
+        order = np.sort(ids)
+        self.batch.reset(order, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+        for i in order:
+            self._qpos[i], self._qvel[i] = self._task.start(self.batch.model, self._generators[i])
+        self.batch.forward(order)
+        self._steps[ids] = 0
+        return self._reader.first(ids)
+
+    def advance(self, actions: np.ndarray) -> Transition:
+        """See `Simulation`."""
+        self._reader.before()
+        self._ctrl[:] = np.nan_to_num(actions)
+        failed = self._run()
+        outcome = self._reader.after(actions)
+        self._steps += 1
+        # MuJoCo puts a simulation that left the numbers back to its default state and counts a
+        # warning, which a reset clears; an episode must not go on from there.
+        diverged = failed | np.any(self.batch.warning[:, _BAD, 1], axis=1)
+        return Transition(*outcome, self._steps >= TIME_LIMIT, diverged)
+
+    def _run(self) -> np.ndarray:
+        failed = np.zeros(self.num_envs, bool)
+        with _quiet():
+            try:
+                self.batch.step(nstep=self._task.frame_skip)
+            except SimulationError as error:
+                failed[error.ids] = True
+        return failed
+
+    def state(self) -> dict[str, np.ndarray]:
+        """See `Simulation`."""
+        parts = {"physics": self.physics.state() if self.physics else {}}
+        parts["reader"] = self._reader.state()
+        nested = {f"{part}/{k}": v for part, own in parts.items() for k, v in own.items()}
+        return {
+            "rows": self.batch.state.copy(),
+            "steps": self._steps.copy(),
+            "generators": pack(self._generators),
+            **nested,
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """See `Simulation`."""
+        if self.physics:
+            self.physics.restore(_below(state, "physics/"))
+        self.batch.state[:] = state["rows"]
+        self._steps[:] = state["steps"]
+        unpack(self._generators, state["generators"])
+        self._reader.restore(_below(state, "reader/"))
+
+
+def _below(state: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
+def load_model(task: Task) -> Model:
+    """Read a task's model from Gymnasium's assets."""
+    with _quiet():
+        return mujoco.MjModel.from_xml_path(str(asset(task.xml)))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    # MuJoCo would print what we report as a mask, and write MUJOCO_LOG.TXT into the user's folder.
+    config = mujoco.MjLogConfig.get()
+    silent = mujoco.MjLogConfig.get()
+    silent.logto_console = silent.logto_file = False
+    silent.set()
+    try:
+        yield
+    finally:
+        config.set()

@@ -1,0 +1,181 @@
+"""The planar tasks as Gymnasium v5 defines them, written for a batch.
+
+The order of operations is Gymnasium's, so that rewards and observations are equal bit for bit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mujoco.batch import Batch
+
+    from drspcrl.envs.engine import Model
+
+
+class Outcome(NamedTuple):
+    """What a task makes of the simulators' states after a step."""
+
+    observation: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+
+
+class Task(ABC):
+    """The part of an environment that is not physics.
+
+    Attributes:
+        xml: name of the model among Gymnasium's assets.
+        frame_skip: physics steps per environment step.
+        persistent: whether the task needs one full `MjData` per simulation.
+    """
+
+    xml: str
+    frame_skip: int
+    persistent: bool = False
+
+    @abstractmethod
+    def start(self, model: Model, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draw the start positions and velocities of one episode."""
+
+    @abstractmethod
+    def reader(self, batch: Batch) -> Reader:
+        """Make what reads observations and rewards out of a batch."""
+
+
+class Reader(ABC):
+    """Reads observations and rewards out of a batch of simulations."""
+
+    @abstractmethod
+    def first(self, ids: np.ndarray) -> np.ndarray:
+        """The observations of simulations whose episodes have just begun."""
+
+    @abstractmethod
+    def before(self) -> None:
+        """Remember what the reward needs from before the step."""
+
+    @abstractmethod
+    def after(self, actions: np.ndarray) -> Outcome:
+        """The outcome of the step that was just taken."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What is remembered between steps."""
+        return {}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from a `state()`."""
+        return
+
+
+def asset(name: str) -> Path:
+    """The path of one of Gymnasium's own models."""
+    import gymnasium
+
+    return Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / name
+
+
+@dataclass(frozen=True)
+class Planar(Task):
+    """Hopper, HalfCheetah and Walker2d: run forward along x.
+
+    Attributes:
+        xml: name of the model among Gymnasium's assets.
+        frame_skip: physics steps per environment step.
+        control_weight: cost of squared actions.
+        reset_noise: scale of the start noise.
+        gaussian_velocity: start velocities are normal, not uniform.
+        velocity_limit: observed velocities are clipped to ± this.
+        healthy: which of (qpos, qvel) are healthy; None where a fall does not exist.
+    """
+
+    xml: str
+    frame_skip: int
+    control_weight: float
+    reset_noise: float
+    gaussian_velocity: bool = False
+    velocity_limit: float = np.inf
+    healthy: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+
+    def start(self, model: Model, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """See `Task`."""
+        scale = self.reset_noise
+        qpos = model.qpos0 + generator.uniform(-scale, scale, model.nq)
+        if self.gaussian_velocity:
+            return qpos, scale * generator.standard_normal(model.nv)
+        return qpos, generator.uniform(-scale, scale, model.nv)
+
+    def reader(self, batch: Batch) -> Reader:
+        """See `Task`."""
+        return _PlanarReader(self, batch)
+
+
+class _PlanarReader(Reader):
+    def __init__(self, task: Planar, batch: Batch):
+        self._task = task
+        self._qpos, self._qvel = batch.bind("qpos"), batch.bind("qvel")
+        self._seconds = batch.model.opt.timestep * task.frame_skip
+        self._x = self._qpos[:, 0].copy()
+
+    def _observe(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
+        limit = self._task.velocity_limit
+        velocity = qvel if np.isinf(limit) else np.clip(qvel, -limit, limit)
+        return np.concatenate([qpos[:, 1:], velocity], axis=1)
+
+    def first(self, ids: np.ndarray) -> np.ndarray:
+        return self._observe(self._qpos[ids], self._qvel[ids])
+
+    def before(self) -> None:
+        self._x = self._qpos[:, 0].copy()
+
+    def after(self, actions: np.ndarray) -> Outcome:
+        reward = (self._qpos[:, 0] - self._x) / self._seconds
+        terminated = np.zeros(len(reward), bool)
+        if self._task.healthy is not None:
+            healthy = self._task.healthy(self._qpos, self._qvel)
+            reward = reward + healthy * 1.0
+            terminated = ~healthy
+        # Summed in the actions' own precision, as Gymnasium does.
+        reward = reward - self._task.control_weight * np.sum(np.square(actions), axis=1)
+        return Outcome(self._observe(self._qpos, self._qvel), reward, terminated)
+
+
+def _hopper_healthy(qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
+    state = np.concatenate([qpos[:, 2:], qvel], axis=1)
+    within = np.all((state > -100.0) & (state < 100.0), axis=1)
+    return within & (qpos[:, 1] > 0.7) & (np.abs(qpos[:, 2]) < 0.2)
+
+
+def _walker_healthy(qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
+    upright = np.abs(qpos[:, 2]) < 1.0
+    return (qpos[:, 1] > 0.8) & (qpos[:, 1] < 2.0) & upright
+
+
+HOPPER = Planar(
+    "hopper.xml",
+    frame_skip=4,
+    control_weight=1e-3,
+    reset_noise=5e-3,
+    velocity_limit=10.0,
+    healthy=_hopper_healthy,
+)
+HALF_CHEETAH = Planar(
+    "half_cheetah.xml",
+    frame_skip=5,
+    control_weight=0.1,
+    reset_noise=0.1,
+    gaussian_velocity=True,
+)
+WALKER2D = Planar(
+    "walker2d_v5.xml",
+    frame_skip=4,
+    control_weight=1e-3,
+    reset_noise=5e-3,
+    velocity_limit=10.0,
+    healthy=_walker_healthy,
+)

@@ -1,0 +1,43 @@
+"""Perturbations: seeded Gymnasium wrappers, and the same as data for batched environments."""
+
+from drspcrl.perturbations.action import ActionDelay, ActionNoise
+from drspcrl.perturbations.observation import (
+    ObservationBias,
+    ObservationDropout,
+    ObservationNoise,
+)
+from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
+from drspcrl.perturbations.push import ExternalPush
+from drspcrl.perturbations.setting import (
+    KINDS,
+    Perturbation,
+    Setting,
+    as_parts,
+    grid,
+    label,
+    parse,
+    sweep,
+    wrap,
+)
+from drspcrl.perturbations.wrapper import PerturbationWrapper
+
+__all__ = [
+    "KINDS",
+    "ActionDelay",
+    "ActionNoise",
+    "ExternalPush",
+    "ObservationBias",
+    "ObservationDropout",
+    "ObservationNoise",
+    "Perturbation",
+    "PerturbationWrapper",
+    "PhysicsNoise",
+    "PhysicsScale",
+    "Setting",
+    "as_parts",
+    "grid",
+    "label",
+    "parse",
+    "sweep",
+    "wrap",
+]

@@ -1,0 +1,168 @@
+"""Perturbations as data: a name, a level, settings; combinations and grids of them."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from itertools import product
+from typing import Any
+
+import gymnasium
+
+from drspcrl.errors import InputError
+from drspcrl.perturbations.action import ActionDelay, ActionNoise
+from drspcrl.perturbations.observation import (
+    ObservationBias,
+    ObservationDropout,
+    ObservationNoise,
+)
+from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
+from drspcrl.perturbations.push import ExternalPush
+from drspcrl.perturbations.wrapper import PerturbationWrapper
+
+# name in suites, tables and on the command line → wrapper; a new kind is one class and one line
+KINDS: dict[str, type[PerturbationWrapper]] = {
+    "action": ActionNoise,
+    "observation": ObservationNoise,
+    "environment": PhysicsNoise,
+    "scale": PhysicsScale,
+    "push": ExternalPush,
+    "action_delay": ActionDelay,
+    "observation_dropout": ObservationDropout,
+    "observation_bias": ObservationBias,
+}
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """One kind of perturbation at one level.
+
+    Args:
+        name: a key of `KINDS`.
+        level: how strong; what it means and what it may be depends on the kind.
+        settings: the further arguments of the kind's wrapper, as JSON-like data.
+
+    Raises:
+        InputError: an unknown name, a level out of range, unknown or missing settings.
+    """
+
+    name: str
+    level: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in KINDS:
+            raise InputError(
+                f"perturbation {self.name!r} is unknown; choose from {', '.join(KINDS)}"
+            )
+        KINDS[self.name].Kernel.check_level(self.level)
+        parameters = dict(list(signature(KINDS[self.name].__init__).parameters.items())[3:])
+        required = {k for k, p in parameters.items() if p.default is p.empty}
+        if not required <= set(self.settings) <= set(parameters):
+            raise InputError(
+                f"perturbation {self.name!r} got settings {sorted(self.settings)}; it takes "
+                f"{sorted(parameters) or 'none'}, of which {sorted(required) or 'none'} are needed"
+            )
+
+    @property
+    def kind(self) -> str:
+        """Name and settings, without the level: `push[frequency=1.0]`, `scale[mass:torso]`."""
+        if not self.settings:
+            return self.name
+        if list(self.settings) == ["parameter"]:
+            return f"{self.name}[{self.settings['parameter']}]"
+        pairs = (f"{key}={json.dumps(self.settings[key])}" for key in sorted(self.settings))
+        return f"{self.name}[{';'.join(pairs)}]"
+
+    def wrap(self, env: gymnasium.Env) -> PerturbationWrapper:
+        """The Gymnasium environment with this perturbation."""
+        return KINDS[self.name](env, self.level, **self.settings)
+
+
+Setting = Perturbation | Sequence[Perturbation] | None
+
+
+def as_parts(setting: Setting) -> tuple[Perturbation, ...]:
+    """The perturbations of a setting, the innermost first; none for the nominal setting."""
+    if setting is None:
+        return ()
+    parts = (setting,) if isinstance(setting, Perturbation) else tuple(setting)
+    for part in parts:
+        if not isinstance(part, Perturbation):
+            raise InputError(
+                f"{part!r} is no perturbation; give Perturbation('action', 0.3), a tuple, or None"
+            )
+    return parts
+
+
+def wrap(env: gymnasium.Env, setting: Setting) -> gymnasium.Env:
+    """A Gymnasium environment with all perturbations of a setting, the first innermost."""
+    for part in as_parts(setting):
+        env = part.wrap(env)
+    return env
+
+
+def label(setting: Setting) -> str:
+    """A setting in words: `none`, `action=0.3`, `scale[mass:torso]=0.5,scale[friction]=2`."""
+    return ",".join(f"{part.kind}={part.level:g}" for part in as_parts(setting)) or "none"
+
+
+def parse(text: str) -> tuple[Perturbation, ...]:
+    """The setting that `label` writes as `text`, e.g. `action=0.3,scale[mass:torso]=0.5`."""
+    if text == "none":
+        return ()
+    return tuple(_parse_one(item) for item in _split(text))
+
+
+def _split(text: str) -> list[str]:
+    # Settings may hold lists; only the commas outside of all brackets separate perturbations.
+    items, depth = [""], 0
+    for character in text:
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
+            items.append("")
+        else:
+            items[-1] += character
+    return items
+
+
+def _parse_one(item: str) -> Perturbation:
+    match = re.fullmatch(r"(\w+)(?:\[(.+)\])?=([^=\]]+)", item)
+    try:
+        name, inner, level = match.groups() if match else ("", "", item)
+        return Perturbation(name, float(level), _parse_settings(inner or ""))
+    except (json.JSONDecodeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        message = f"perturbation {item!r} is not understood; write e.g. action=0.3"
+        raise InputError(message) from None
+
+
+def _parse_settings(inner: str) -> dict[str, Any]:
+    if not inner or "=" not in inner:
+        return {"parameter": inner} if inner else {}
+    pairs = (pair.partition("=") for pair in inner.split(";"))
+    return {key: json.loads(value) for key, _, value in pairs}
+
+
+def grid(scales: Mapping[str, Sequence[float]]) -> list[tuple[Perturbation, ...]]:
+    """All combinations of physics parameters at several multiples of their nominal values.
+
+    Args:
+        scales: parameter (`mass`, `friction:foot_geom`, …) → factors.
+
+    Returns:
+        One setting per grid point, the last parameter varying fastest.
+    """
+    if not scales or any(len(factors) == 0 for factors in scales.values()):
+        raise InputError(
+            f"grid got {dict(scales)!r}; give parameters with at least one factor each"
+        )
+    axes = [[Perturbation("scale", f, {"parameter": p}) for f in fs] for p, fs in scales.items()]
+    return [tuple(point) for point in product(*axes)]
+
+
+def sweep(parameter: str, factors: Sequence[float]) -> list[Perturbation]:
+    """One physics parameter at several multiples of its nominal value."""
+    return [point[0] for point in grid({parameter: factors})]
