@@ -8,6 +8,7 @@ for one problem; `jax.vmap` makes batches of it.
 """
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import jax
@@ -95,8 +96,15 @@ class Divergence(ABC):
         """
         v, p, ε = as_problem(values, probabilities, radius)
         check_inputs(type(self).__name__, v, p, ε)
-        return _differentiable(self._worst_case(*lax.stop_gradient((v, p, ε))), v, p, ε)
+        solution, potential = self._worst_case(*lax.stop_gradient((v, p, ε)))
+        # The envelope theorem: terms that are 0, with the derivatives of the value.
+        zeros = jnp.sum(solution.weights * _change(v)) + jnp.sum(potential * _change(p))
+        falling = jnp.where((solution.slope > 0) & (ε >= 0), ε, jnp.ones_like(ε))
+        zeros -= solution.slope * _change(self.coordinate(falling))
+        return solution._replace(value=solution.value + zeros)
 
+    # Compiled once per divergence and size, so that calls outside jit are quick too.
+    @partial(jax.jit, static_argnums=0)
     def _worst_case(self, v: Array, p: Array, ε: Array) -> tuple[WorstCase, Array]:
         valid = inputs_are_valid(v, p, ε)
         ε = jnp.where(ε >= 0, ε, jnp.zeros_like(ε))  # also where it is NaN
@@ -149,30 +157,6 @@ def concentrated(distances: Array, probabilities: Array) -> Array:
     return at_least / jnp.sum(at_least)
 
 
-def _differentiable(solved: tuple[WorstCase, Array], v: Array, p: Array, ε: Array) -> WorstCase:
-    """Attach the envelope theorem's derivatives to a solution that is constant to autodiff."""
-    solution, potential = solved
-    zero_in_value = jnp.sum(solution.weights * (v - lax.stop_gradient(v)))
-    zero_in_value += jnp.sum(potential * (p - lax.stop_gradient(p)))
-    return solution._replace(
-        value=solution.value + zero_in_value + _falling(solution.multiplier, ε)
-    )
-
-
-@jax.custom_jvp
-def _falling(multiplier: Array, radius: Array) -> Array:
-    """Zero, with derivative −multiplier in the radius (which may be −inf at radius 0)."""
-    return jnp.zeros_like(multiplier + radius)
-
-
-def _falling_jvp(primals, tangents):
-    multiplier, radius = primals
-    out = _falling(multiplier, radius)
-    radius_dot = tangents[1]
-    # A radius that is not differentiated has a symbolic zero tangent: inf · 0 must not appear.
-    if isinstance(radius_dot, jax.custom_derivatives.SymbolicZero):
-        return out, jnp.zeros_like(out)
-    return out, -multiplier * radius_dot
-
-
-_falling.defjvp(_falling_jvp, symbolic_zeros=True)
+def _change(x: Array) -> Array:
+    """Zero, with the derivative of x."""
+    return x - lax.stop_gradient(x)

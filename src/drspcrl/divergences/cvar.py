@@ -6,7 +6,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.divergences.base import Coordinate, Divergence, Solution, least_mass
+from drspcrl.divergences.base import Coordinate, Divergence, Solution, concentrated, least_mass
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,16 @@ class CVaR(Divergence):
     def solve(self, distances: Array, probabilities: Array, radius: Array) -> Solution:
         """Fill the distribution from the bottom, each atom up to e^ε times its probability."""
         d, p = distances, probabilities
+        saturated = radius >= -jnp.log(least_mass(d, p))
         ratio = jnp.exp(jnp.minimum(radius, -jnp.log(least_mass(d, p))))
         order = jnp.argsort(d)
         mass = ratio * p[order]
         below = jnp.cumsum(mass) - mass
         filled = jnp.clip(1 - below, 0, mass)
         weights = jnp.zeros_like(p).at[order].set(filled)
-        weights = weights / jnp.sum(weights)
+        weights = jnp.where(saturated, concentrated(d, p), weights / jnp.sum(weights))
         quantile = jnp.max(jnp.where(filled > 0, d[order], jnp.zeros_like(d)))
+        quantile = jnp.where(saturated, jnp.zeros_like(quantile), quantile)
         shortfall = ratio * jnp.maximum(quantile - d, 0)
         multiplier = jnp.sum(p * shortfall)
         return Solution(

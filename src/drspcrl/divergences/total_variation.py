@@ -33,7 +33,8 @@ class TotalVariation(Divergence):
         taken = jnp.zeros_like(p).at[order].set(jnp.clip(ε - above, 0, mass))
         ceiling = jnp.max(jnp.where(p > taken, d, jnp.zeros_like(d)))  # the next to be taken from
         ceiling = jnp.where(saturated, jnp.zeros_like(ceiling), ceiling)
-        weights = p - taken + jnp.sum(taken) * concentrated(d, p)
+        least = concentrated(d, p)
+        weights = jnp.where(saturated, least, p - taken + jnp.sum(taken) * least)
         capped = jnp.minimum(d, ceiling)
         return Solution(
             weights=weights,
