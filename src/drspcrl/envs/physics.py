@@ -255,8 +255,8 @@ class Physics:
     def scales(self) -> np.ndarray:
         """The scales that are simulated, [num_envs, len(names)]."""
         total = np.ones((self._backend.num_envs, len(self.names)))
-        for layer in self._layers.values():
-            total *= layer
+        for name in sorted(self._layers):  # one order, so that rounding is always the same
+            total *= self._layers[name]
         return total
 
     def set_scales(self, ids: np.ndarray, scales: np.ndarray, layer: str = CALLER) -> None:

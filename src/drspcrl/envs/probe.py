@@ -13,7 +13,7 @@ With discount γ and optimal actions:
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -151,26 +151,20 @@ class NoiseReward(Probe):
         return np.where(last, observation[:, 0], drawn)[:, None], reward, last
 
 
-class FiniteMDP(Protocol):
-    """A finite Markov decision process, as `drspcrl.tabular.MDP` is."""
-
-    transitions: Any
-    rewards: Any
-    initial: Any
-
-
 class Finite(Probe):
     """A finite MDP behind Box spaces: one-hot observations, actions by intervals of [−1, 1].
 
     Action a stands for choice ⌊A·(a+1)/2⌋. Episodes are cut, not ended, by the time limit.
 
     Args:
-        mdp: `transitions[S, A, S]`, `rewards[S, A]`, `initial[S]`.
+        mdp: has `transitions[S, A, S]`, `rewards[S, A]` and `initial[S]` as `drspcrl.tabular.MDP`
+            has, or a `to_dense()` that gives them.
         num_envs: number of environments.
         time_limit: steps per episode.
     """
 
-    def __init__(self, mdp: FiniteMDP, num_envs: int, time_limit: int = 50):
+    def __init__(self, mdp: Any, num_envs: int, time_limit: int = 50):
+        mdp = mdp.to_dense() if hasattr(mdp, "to_dense") else mdp
         transitions = np.asarray(mdp.transitions, float)
         self._rewards = np.asarray(mdp.rewards, float)
         initial = np.asarray(mdp.initial, float)
@@ -212,6 +206,6 @@ PROBES: dict[str, type[Probe]] = {
 }
 
 
-def finite(mdp: FiniteMDP, num_envs: int, seed: Seed = 0, time_limit: int = 50) -> BatchEnv:
+def finite(mdp: Any, num_envs: int, seed: Seed = 0, time_limit: int = 50) -> BatchEnv:
     """A batched environment of a finite MDP, see `Finite`."""
     return BatchEnv(Finite(mdp, num_envs, time_limit), seed)

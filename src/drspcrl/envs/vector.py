@@ -32,8 +32,13 @@ class VectorSimulation(Simulation):
     ):
         self.num_envs = num_envs
         self.observation_space, self.action_space = _checked_spaces(factory)
-        kind: Any = AsyncVectorEnv if processes else SyncVectorEnv
-        self._vector = kind([factory] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
+        manual = AutoresetMode.DISABLED
+        self._vector: Any = (
+            # A fork of a process with threads (JAX's, ours) may hang; a spawned one does not.
+            AsyncVectorEnv([factory] * num_envs, context="spawn", autoreset_mode=manual)
+            if processes
+            else SyncVectorEnv([factory] * num_envs, autoreset_mode=manual)
+        )
         self._seeds: list[int | None] = [None] * num_envs
         # Models in other processes are out of reach.
         self.physics = None if processes else _physics([env.unwrapped for env in self._vector.envs])

@@ -1,0 +1,69 @@
+"""Perturbations as data: names, levels, labels, grids."""
+
+import pytest
+
+from drspcrl.errors import InputError
+from drspcrl.perturbations import KINDS, Perturbation, as_parts, grid, label, parse, sweep
+
+SETTINGS = [
+    (None, "none"),
+    (Perturbation("action", 0.3), "action=0.3"),
+    ((Perturbation("environment", 0.2), Perturbation("action", 0.1)), "environment=0.2,action=0.1"),
+    (Perturbation("scale", 0.5, {"parameter": "mass:torso"}), "scale[mass:torso]=0.5"),
+    (
+        (
+            Perturbation("push", 0.1, {"frequency": 2.0, "direction": [0, 1, 0]}),
+            Perturbation("environment", 0.3, {"parameters": ["mass", "gravity"]}),
+            Perturbation("observation", 1),
+        ),
+        "push[direction=[0, 1, 0];frequency=2.0]=0.1,"
+        'environment[parameters=["mass", "gravity"]]=0.3,observation=1',
+    ),
+]
+
+
+@pytest.mark.parametrize(("setting", "text"), SETTINGS)
+def test_labels_are_read_back(setting, text):
+    assert label(setting) == text
+    assert parse(text) == as_parts(setting)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("action", "'action' is not understood"),
+        ("action=much", "'action=much' is not understood"),
+        ("gravity=2", "'gravity' is unknown; choose from action, observation, environment"),
+        ("action=2", "between 0 and 1"),
+        ("push[speed=1]=2", r"settings \['speed'\]; it takes \['body', 'direction', 'frequency'\]"),
+        ("scale=2", r"of which \['parameter'\] are needed"),
+        ("push[frequency=fast]=1", "not understood"),
+    ],
+)
+def test_what_is_not_understood(text, message):
+    with pytest.raises(InputError, match=message):
+        parse(text)
+
+
+def test_a_grid_has_every_combination_once_and_in_order():
+    points = grid({"mass:torso": [0.5, 1, 2], "friction": [0.5, 2]})
+    assert [tuple(part.level for part in point) for point in points] == [
+        (0.5, 0.5),
+        (0.5, 2),
+        (1, 0.5),
+        (1, 2),
+        (2, 0.5),
+        (2, 2),
+    ]
+    assert label(points[1]) == "scale[mass:torso]=0.5,scale[friction]=2"
+    assert len(grid({"mass": [1, 2], "friction": [1, 2], "gravity": [1, 2, 3]})) == 12
+
+
+def test_a_sweep_is_a_grid_of_one():
+    assert [p.level for p in sweep("mass", [0.5, 1.0, 2.0])] == [0.5, 1.0, 2.0]
+    with pytest.raises(InputError, match="at least one factor"):
+        sweep("mass", [])
+
+
+def test_names_are_those_of_the_papers_table():
+    assert {"action", "observation", "environment"} <= set(KINDS)
