@@ -1,0 +1,243 @@
+"""A trained policy as a plain function of observations: NumPy in, NumPy out, no JAX.
+
+    policy = drspcrl.load_policy("runs/Hopper-sac-vanilla-s0")
+    action = policy(observation)
+
+The file is `policy.safetensors`: the layers of a small network, the normaliser of its observations
+and the bounds of its actions as tensors; what to make of them as text metadata.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from drspcrl.errors import InputError
+
+Kind = Literal["tanh_gaussian", "tanh", "gaussian"]
+Activation = Literal["relu", "tanh"]
+
+POLICY_FILE = "policy.safetensors"
+FORMAT_VERSION = 1
+LOG_STD_RANGE = (-5.0, 2.0)
+"""Where a tanh-Gaussian policy keeps its log standard deviation, by squashing it smoothly."""
+
+_VECTORS = ("action_low", "action_high", "observation_mean", "observation_scale", "noise_log_std")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A multilayer perceptron that acts.
+
+    With y the network's output for (observation − mean)/scale, clipped to ±`observation_clip`:
+
+    | kind | y | deterministic | stochastic |
+    |---|---|---|---|
+    | `tanh_gaussian` (SAC) | mean m, raw log std | tanh m | tanh(m + std·z) |
+    | `tanh` (DDPG) | m | tanh m | clip(tanh m + std·z) |
+    | `gaussian` (PPO) | m | clip m | clip(m + std·z) |
+
+    All of it in units where actions lie in [−1, 1]; the bounds then stretch it to the task's.
+
+    Attributes:
+        kind: what the output means, see above.
+        activation: between the layers.
+        layers: (kernel [in, out], bias [out]) of each layer.
+        action_low: lower bounds of the actions, [A].
+        action_high: upper bounds of the actions, [A].
+        observation_mean: subtracted from the observation, [O].
+        observation_scale: divides what is left, [O].
+        observation_clip: bound on the normalised observation, inf for none.
+        noise_log_std: log std of the action noise where it does not depend on the state, [A].
+    """
+
+    kind: Kind
+    activation: Activation
+    layers: tuple[tuple[np.ndarray, np.ndarray], ...]
+    action_low: np.ndarray
+    action_high: np.ndarray
+    observation_mean: np.ndarray
+    observation_scale: np.ndarray
+    observation_clip: float
+    noise_log_std: np.ndarray
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in one observation."""
+        return len(self.observation_mean)
+
+    @property
+    def action_size(self) -> int:
+        """Numbers in one action."""
+        return len(self.action_low)
+
+    def __call__(
+        self,
+        observations: np.ndarray,
+        *,
+        deterministic: bool = True,
+        generator: np.random.Generator | None = None,
+    ) -> np.ndarray:
+        """Act.
+
+        Args:
+            observations: one observation [O] or any batch of them [..., O].
+            deterministic: the mean action; otherwise a sample of the training policy's.
+            generator: where the sample's noise comes from.
+
+        Returns:
+            Actions [..., A] within the task's bounds, float32.
+
+        Raises:
+            InputError: observations of another size, or a sample without a generator.
+        """
+        observations = np.asarray(observations)
+        if observations.ndim < 1 or observations.shape[-1] != self.observation_size:
+            raise InputError(
+                f"observations have shape {observations.shape}; this policy takes "
+                f"[..., {self.observation_size}]"
+            )
+        if not deterministic and generator is None:
+            raise InputError("a stochastic action needs generator=numpy.random.default_rng(seed)")
+        mean, log_std = self._distribution(self._normalise(observations))
+        if generator is not None and not deterministic:
+            noise = np.exp(log_std) * generator.standard_normal(mean.shape, np.float32)
+        else:
+            noise = np.float32(0.0)
+        return self._stretch(self._squash(mean, noise))
+
+    def _normalise(self, observations: np.ndarray) -> np.ndarray:
+        # In the training's order and precision: single precision first, then the statistics.
+        centred = observations.astype(np.float32) - self.observation_mean
+        clip = np.float32(self.observation_clip)
+        return np.clip(centred / self.observation_scale, -clip, clip)
+
+    def _distribution(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        for kernel, bias in self.layers[:-1]:
+            x = x @ kernel + bias
+            x = np.maximum(x, np.float32(0.0)) if self.activation == "relu" else np.tanh(x)
+        kernel, bias = self.layers[-1]
+        output = x @ kernel + bias
+        if self.kind != "tanh_gaussian":
+            return output, self.noise_log_std
+        mean, raw = np.split(output, 2, axis=-1)
+        low, high = (np.float32(bound) for bound in LOG_STD_RANGE)
+        return mean, low + (high - low) * (np.tanh(raw) + np.float32(1.0)) / np.float32(2.0)
+
+    def _squash(self, mean: np.ndarray, noise: np.ndarray | np.float32) -> np.ndarray:
+        if self.kind == "tanh_gaussian":
+            return np.tanh(mean + noise)
+        centre = np.tanh(mean) if self.kind == "tanh" else mean
+        return np.clip(centre + noise, np.float32(-1.0), np.float32(1.0))
+
+    def _stretch(self, unit: np.ndarray) -> np.ndarray:
+        middle = (self.action_high + self.action_low) / np.float32(2.0)
+        half = (self.action_high - self.action_low) / np.float32(2.0)
+        # Rounding must not leave the task's bounds.
+        return np.clip(middle + half * unit, self.action_low, self.action_high)
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Load a policy from a run folder or a `policy.safetensors`, without importing JAX.
+
+    Raises:
+        InputError: there is none, or it is damaged, or newer than this version reads.
+    """
+    path = Path(path)
+    file = path / POLICY_FILE if path.is_dir() else path
+    if not file.is_file():
+        hint = "; give one run folder below it" if path.is_dir() else ""
+        raise InputError(f"{file} does not exist{hint}")
+    tensors, metadata = _read(file)
+    try:
+        return _assemble(tensors, metadata)
+    except InputError as error:
+        raise InputError(f"{file} is no usable policy: {error}") from None
+
+
+def save_policy(path: str | Path, policy: Policy) -> None:
+    """Write a policy to `path`, aside first and then renamed, so that it is never half there."""
+    from safetensors.numpy import save_file
+
+    tensors = {name: getattr(policy, name) for name in _VECTORS}
+    for i, (kernel, bias) in enumerate(policy.layers):
+        tensors[f"layers.{i}.kernel"], tensors[f"layers.{i}.bias"] = kernel, bias
+    metadata = {
+        "format_version": str(FORMAT_VERSION),
+        "kind": policy.kind,
+        "activation": policy.activation,
+        "observation_clip": repr(float(policy.observation_clip)),
+    }
+    path = Path(path)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    save_file({k: np.ascontiguousarray(v, np.float32) for k, v in tensors.items()}, aside, metadata)
+    os.replace(aside, path)
+
+
+def _read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="numpy") as content:
+            return {k: content.get_tensor(k) for k in content.keys()}, content.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{file} cannot be read as safetensors: {reason}") from None
+
+
+def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> Policy:
+    version = metadata.get("format_version", "")
+    if not version.isdecimal() or int(version) < 1:
+        raise InputError(f"its format_version is {version!r}, where a whole number is needed")
+    if int(version) > FORMAT_VERSION:
+        raise InputError(
+            f"its format_version {version} is newer than the {FORMAT_VERSION} that this drspcrl "
+            "reads; update drspcrl"
+        )
+    try:
+        count = sum(name.startswith("layers.") for name in tensors) // 2
+        return Policy(
+            kind=metadata["kind"],  # type: ignore[arg-type]  # checked on construction
+            activation=metadata["activation"],  # type: ignore[arg-type]
+            layers=tuple(
+                (tensors[f"layers.{i}.kernel"], tensors[f"layers.{i}.bias"]) for i in range(count)
+            ),
+            observation_clip=float(metadata["observation_clip"]),
+            **{name: tensors[name] for name in _VECTORS},
+        )
+    except KeyError as error:
+        raise InputError(f"it has no {error.args[0]}") from None
+    except ValueError as error:
+        raise InputError(" ".join(str(error).split())) from None
+
+
+def _check(policy: Policy) -> None:
+    for name, allowed in (("kind", get_args(Kind)), ("activation", get_args(Activation))):
+        if getattr(policy, name) not in allowed:
+            raise InputError(f"{name} is {getattr(policy, name)!r}; it must be one of {allowed}")
+    if not policy.layers or any(k.ndim != 2 or b.shape != k.shape[1:] for k, b in policy.layers):
+        raise InputError("layers must be pairs of a kernel [in, out] and a bias [out]")
+    sizes = [policy.layers[0][0].shape[0], *(kernel.shape[1] for kernel, _ in policy.layers)]
+    inputs = [kernel.shape[0] for kernel, _ in policy.layers]
+    outputs = np.shape(policy.action_low)[0] if np.ndim(policy.action_low) == 1 else -1
+    twice = 2 if policy.kind == "tanh_gaussian" else 1
+    if inputs != sizes[:-1] or sizes[-1] != twice * outputs:
+        raise InputError(f"layers of sizes {sizes} do not fit each other or {outputs} actions")
+    shapes = {name: np.shape(getattr(policy, name)) for name in _VECTORS}
+    expected = dict.fromkeys(_VECTORS, (outputs,))
+    expected |= {"observation_mean": (sizes[0],), "observation_scale": (sizes[0],)}
+    if shapes != expected:
+        raise InputError(f"vectors have the shapes {shapes}; needed are {expected}")
+    arrays = [*(getattr(policy, name) for name in _VECTORS), *sum(policy.layers, ())]
+    if any(a.dtype != np.float32 or not np.isfinite(a).all() for a in arrays):
+        raise InputError("all tensors must be finite numbers of single precision")
+    if not policy.observation_clip > 0 or np.any(policy.observation_scale <= 0):
+        raise InputError("observation_clip and observation_scale must be positive")
+    if np.any(policy.action_low >= policy.action_high):
+        raise InputError("action_low must be below action_high")
