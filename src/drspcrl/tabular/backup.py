@@ -1,12 +1,13 @@
 """The robust Bellman backup: the worst case of every (s,a) at once."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
@@ -40,8 +41,12 @@ class Backup(NamedTuple):
 BackupOperator = Callable[[Array], Backup]
 
 
+@lru_cache(maxsize=8)
 def working_form(mdp: MDP | SparseMDP, divergence: Divergence) -> SparseMDP:
-    """The rows on which the worst case lives: P0's support, or all states for a transport ball."""
+    """The rows on which the worst case lives: P0's support, or all states for a transport ball.
+
+    Training asks for it at every iteration, so the last few are kept.
+    """
     if divergence.on_support:
         return mdp.to_sparse()
     if isinstance(mdp, SparseMDP):
@@ -62,41 +67,35 @@ def check_radius(radius: float) -> float:
 
 def exact_backup(form: SparseMDP, divergence: Divergence, radius: float) -> BackupOperator:
     """The operator V ↦ worst case over the ball of `radius` around every nominal row."""
-    check_radius(radius)
-    arrays = _on_device(form.successors, form.probabilities, radius)
+    ε = np.float64(check_radius(radius))
     exact = np.zeros(form.shape)
 
     @in_float64
     def backup(values: Array) -> Backup:
-        value, weights, multiplier, converged, slope = (
-            np.asarray(x) for x in _worst_cases(divergence, jnp.asarray(values), *arrays)
-        )
+        solved = _worst_cases(divergence, values, form.successors, form.probabilities, ε)
+        value, weights, multiplier, converged, slope = (np.asarray(field) for field in solved)
         return Backup(value, weights, multiplier, slope, bool(converged.all()), exact)
 
     return backup
 
 
-@in_float64
-def _on_device(successors: Any, probabilities: Array, radius: float) -> tuple[jax.Array, ...]:
-    return jnp.asarray(successors), jnp.asarray(probabilities), jnp.asarray(radius, jnp.float64)
-
-
 @partial(jax.jit, static_argnames="divergence")
 def _worst_cases(
     divergence: Divergence,
-    values: jax.Array,
-    successors: jax.Array,
-    probabilities: jax.Array,
-    radius: jax.Array,
+    values: ArrayLike,
+    successors: ArrayLike,
+    probabilities: ArrayLike,
+    radius: ArrayLike,
 ) -> tuple[jax.Array, ...]:
     """`WorstCase` of every row, each field with the leading axes [S, A]."""
+    values, successors = jnp.asarray(values), jnp.asarray(successors)
     states, actions, width = successors.shape
 
     def row(problem: tuple[jax.Array, jax.Array]) -> Any:
         targets, nominal = problem
         return divergence.worst_case(values[targets], nominal, radius)
 
-    rows = (successors.reshape(-1, width), probabilities.reshape(-1, width))
+    rows = (successors.reshape(-1, width), jnp.reshape(probabilities, (-1, width)))
     if divergence.on_support:
         solved = jax.vmap(row)(rows)
     else:

@@ -36,13 +36,13 @@ class Draws:
 
     Attributes:
         count: n, the number of draws from P0 in one backup.
-        enumerate_up_to: the most worst-case problems to solve per backup for an exact expectation.
-        samples: where more would be needed, the number of count vectors drawn per row instead.
+        enumerate_up_to: a row with at most this many possible count vectors is summed exactly.
+        samples: for any other row, how many count vectors are drawn instead.
         seed: of that drawing.
     """
 
     count: int
-    enumerate_up_to: int = 2_000_000
+    enumerate_up_to: int = 30_000
     samples: int = 4096
     seed: int = 0
 
@@ -66,50 +66,51 @@ def sampled_backup(
             f"{type(divergence).__name__} moves mass off the draws; "
             "a sampled backup needs a divergence that stays on the support"
         )
-    counts = _enumerated(form, draws)
-    exact = counts is not None
-    if counts is None:
-        counts = _drawn(form, draws)
+    counts = _count_vectors(form, draws)
     problems = _chunked(counts, draws.count)
 
     @in_float64
     def backup(values: Array) -> Backup:
-        gathered = jnp.asarray(values[form.successors].reshape(counts.rows, -1))
+        gathered = jnp.asarray(values[form.successors].reshape(len(counts.drawn), -1))
         sums = _expectations(divergence, gathered, jnp.asarray(radius, jnp.float64), *problems)
-        return _as_backup(form, [np.asarray(x) for x in sums], exact, draws)
+        return _as_backup(form, [np.asarray(x) for x in sums], counts.drawn, draws.samples)
 
     return backup
 
 
 @dataclass(frozen=True)
 class _Counts:
-    """Count vectors [N, K] of all rows, one under another, with row number and probability."""
+    """Count vectors [N, K] of all rows, one under another, with row number and probability.
+
+    `drawn` says for each row whether they are a sample, rather than all there are.
+    """
 
     row: np.ndarray
     counts: np.ndarray
     weight: np.ndarray
-    rows: int
+    drawn: np.ndarray
 
 
-def _enumerated(form: SparseMDP, draws: Draws) -> _Counts | None:
+def _count_vectors(form: SparseMDP, draws: Draws) -> _Counts:
     nominal = form.probabilities.reshape(-1, form.probabilities.shape[-1])
-    # Rows with the same probabilities share their count vectors (all of FrozenLake's do).
+    # Rows with the same probabilities share their table (all of FrozenLake's do).
     unique, which = np.unique(nominal, axis=0, return_inverse=True)
-    repeats = np.bincount(which.ravel())
-    tables, problems = [], 0
-    for p, repeated in zip(unique, repeats, strict=True):
-        table = multinomial_table(draws.count, p, (draws.enumerate_up_to - problems) // repeated)
+    tables = [multinomial_table(draws.count, p, draws.enumerate_up_to) for p in unique]
+    generator = np.random.default_rng(draws.seed)
+    sampled = np.full(draws.samples, 1 / draws.samples)
+    parts, drawn = [], []
+    for p, k in zip(nominal, which.ravel(), strict=True):
+        table = tables[k]
+        drawn.append(table is None)
         if table is None:
-            return None
-        tables.append(table)
-        problems += len(table[1]) * repeated
-    parts = [tables[k] for k in which.ravel()]
-    sizes = [len(weight) for _, weight in parts]
+            counts = generator.multinomial(draws.count, p, size=draws.samples)
+            table = counts.astype(np.float64), sampled
+        parts.append(table)
     return _Counts(
-        row=np.repeat(np.arange(len(nominal)), sizes),
+        row=np.repeat(np.arange(len(nominal)), [len(weight) for _, weight in parts]),
         counts=np.concatenate([counts for counts, _ in parts]),
         weight=np.concatenate([weight for _, weight in parts]),
-        rows=len(nominal),
+        drawn=np.array(drawn),
     )
 
 
@@ -137,24 +138,14 @@ def multinomial_table(n: int, p: Array, limit: int) -> tuple[Array, Array] | Non
     return (counts.astype(np.float64), weight / weight.sum()) if len(weight) <= limit else None
 
 
-def _drawn(form: SparseMDP, draws: Draws) -> _Counts:
-    nominal = form.probabilities.reshape(-1, form.probabilities.shape[-1])
-    generator = np.random.default_rng(draws.seed)
-    counts = generator.multinomial(draws.count, nominal, size=(draws.samples, len(nominal)))
-    return _Counts(
-        row=np.repeat(np.arange(len(nominal)), draws.samples),
-        counts=counts.swapaxes(0, 1).reshape(-1, nominal.shape[1]).astype(np.float64),
-        weight=np.full(counts.shape[0] * counts.shape[1], 1 / draws.samples),
-        rows=len(nominal),
-    )
-
-
 @in_float64
 def _chunked(counts: _Counts, n: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Row, empirical distribution and weight, padded with weight 0 to whole chunks."""
-    short = -len(counts.row) % _CHUNK
-    row = np.pad(counts.row, (0, short)).reshape(-1, _CHUNK)
-    weight = np.pad(counts.weight, (0, short)).reshape(-1, _CHUNK)
+    # Powers of two, so that few shapes are compiled.
+    chunk = min(_CHUNK, 1 << (len(counts.row) - 1).bit_length())
+    short = -len(counts.row) % chunk
+    row = np.pad(counts.row, (0, short)).reshape(-1, chunk)
+    weight = np.pad(counts.weight, (0, short)).reshape(-1, chunk)
     empirical = np.pad(counts.counts / n, ((0, short), (0, 0)), mode="edge")
     return (
         jnp.asarray(row),
@@ -204,16 +195,15 @@ def _times(weight: jax.Array, term: jax.Array) -> jax.Array:
     return jnp.where(weight > 0, weight * term, jnp.zeros_like(term))
 
 
-def _as_backup(form: SparseMDP, sums: list[Array], exact: bool, draws: Draws) -> Backup:
+def _as_backup(form: SparseMDP, sums: list[Array], drawn: np.ndarray, samples: int) -> Backup:
     value, square, kernel, multiplier, slope, failed = sums
     shape = form.shape
-    variance = np.maximum(square - value**2, 0.0)
-    error = np.zeros_like(value) if exact else np.sqrt(variance / (draws.samples - 1))
+    variance = np.where(drawn, np.maximum(square - value**2, 0.0), 0.0)
     return Backup(
         values=value.reshape(shape),
         kernel=kernel.reshape(form.probabilities.shape),
         multipliers=multiplier.reshape(shape),
         slopes=slope.reshape(shape),
         converged=not failed.any(),
-        standard_errors=error.reshape(shape),
+        standard_errors=np.sqrt(variance / (samples - 1)).reshape(shape),
     )

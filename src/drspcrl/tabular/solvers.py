@@ -67,6 +67,13 @@ def occupied_mean(occupancy: Array, quantity: Array) -> float:
     return float(occupancy[visited] @ quantity[visited])
 
 
+def nominal_return(mdp: MDP | SparseMDP, policy: npt.ArrayLike) -> float:
+    """Σ ρ0(s) V(s) of a policy in the nominal model itself."""
+    form = mdp.to_sparse()
+    pi = as_policy(policy, form.shape)
+    return float(form.initial @ _newton_values(form, pi, form.probabilities, None))
+
+
 @dataclass
 class _Progress:
     """A value function, its backup, and how far it is from its fixed point."""

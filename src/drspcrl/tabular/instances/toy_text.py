@@ -43,7 +43,7 @@ def from_table(table: Table, initial: npt.ArrayLike, discount: float) -> SparseM
     return _assemble(table, rows, number, np.asarray(initial, dtype=np.float64), discount)
 
 
-def frozen_lake(size: int = 4, slippery: bool = True, discount: float = 0.95) -> SparseMDP:
+def frozen_lake(size: int = 4, slippery: bool = True, discount: float = 0.99) -> SparseMDP:
     """FrozenLake-v1 on the 4×4 or 8×8 map: the goal pays 1, holes end the episode."""
     if size not in (4, 8):
         raise InputError(f"frozen_lake got size={size}; the maps are 4 and 8")
