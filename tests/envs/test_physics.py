@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from drspcrl.envs import BatchEnv, make, task_names
+from drspcrl.envs.components import DEFAULT_PARAMETERS, PARAMETERS
 from drspcrl.envs.engine import mujoco
-from drspcrl.envs.physics import DEFAULT_PARAMETERS, PARAMETERS
 from drspcrl.envs.simulator import TASKS, MujocoSimulation, load_model
 from drspcrl.errors import InputError
 

@@ -51,6 +51,19 @@ def test_restored_goes_on_as_if_never_stopped(task, setting):
     np.testing.assert_array_equal(run(env, np.random.default_rng(1), 60), straight)
 
 
+def test_the_time_limit_counts_on():
+    env = make("HalfCheetah", 2, seed=4)
+    env.reset()
+    run(env, np.random.default_rng(0), 990)
+    other = make("HalfCheetah", 2, seed=5)
+    other.restore(env.state())
+    actions = np.zeros((2, 6), np.float32)
+    assert [bool(other.step(actions).truncated.all()) for _ in range(11)] == [False] * 9 + [
+        True,
+        False,
+    ]
+
+
 def test_scales_set_by_the_caller_are_restored():
     env = make("Hopper", 2, seed=4)
     env.reset()

@@ -1,5 +1,7 @@
 """Perturbations as data: names, levels, labels, grids."""
 
+import json
+
 import pytest
 
 from drspcrl.errors import InputError
@@ -67,3 +69,12 @@ def test_a_sweep_is_a_grid_of_one():
 
 def test_names_are_those_of_the_papers_table():
     assert {"action", "observation", "environment"} <= set(KINDS)
+
+
+def test_the_parameters_of_physics_noise_are_recorded():
+    families = ["mass", "friction", "damping", "armature", "gravity", "gear"]
+    record = Perturbation("environment", 0.3).record()
+    assert record == {"name": "environment", "level": 0.3, "settings": {"parameters": families}}
+    assert json.loads(json.dumps(record)) == record
+    push = Perturbation("push", 0.1, {"frequency": 2.0}).record()["settings"]
+    assert push == {"body": None, "direction": [1.0, 0.0, 0.0], "frequency": 2.0}

@@ -8,9 +8,10 @@ import numpy as np
 from gymnasium.spaces import Box
 from mujoco.batch import Batch, SimulationError
 
+from drspcrl.envs.backends import BatchBackend
 from drspcrl.envs.engine import Model, mujoco
 from drspcrl.envs.humanoid import Humanoid
-from drspcrl.envs.physics import BatchBackend, Physics
+from drspcrl.envs.physics import Physics
 from drspcrl.envs.simulation import Simulation, Transition
 from drspcrl.envs.streams import generator, pack, unpack
 from drspcrl.envs.tasks import HALF_CHEETAH, HOPPER, WALKER2D, Task, asset
@@ -97,6 +98,14 @@ class MujocoSimulation(Simulation):
             except SimulationError as error:
                 failed[error.ids] = True
         return failed
+
+    def rows(self, ids: np.ndarray) -> np.ndarray:
+        """The full physics states of some simulations (warm starts included), one row each."""
+        return self.batch.state[ids]
+
+    def set_rows(self, ids: np.ndarray, rows: np.ndarray) -> None:
+        """Put simulations into physics states of `rows`, of whichever simulation they were."""
+        self.batch.state[ids] = rows
 
     def state(self) -> dict[str, np.ndarray]:
         """See `Simulation`."""

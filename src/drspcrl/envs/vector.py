@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from drspcrl.envs.physics import ModelsBackend, Physics
+from drspcrl.envs.backends import ModelsBackend
+from drspcrl.envs.physics import Physics
 from drspcrl.envs.simulation import Simulation, Transition
 from drspcrl.errors import InputError
 

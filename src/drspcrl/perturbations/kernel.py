@@ -135,7 +135,7 @@ def needs_physics(physics: Physics | None, what: str) -> Physics:
     """The physics handle, or an `InputError` where the task has none."""
     if physics is None:
         raise InputError(
-            f"{what} needs a MuJoCo model, and this environment has none "
-            "(env.unwrapped.model and .data); choose action or observation perturbations"
+            f"{what} needs a MuJoCo model (env.unwrapped.model and .data) in this process; "
+            "there is none, choose action or observation perturbations"
         )
     return physics

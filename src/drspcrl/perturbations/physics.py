@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import gymnasium
 import numpy as np
 
-from drspcrl.envs.physics import DEFAULT_PARAMETERS
+from drspcrl.envs.components import DEFAULT_PARAMETERS
 from drspcrl.envs.streams import Draws
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel, check_range, needs_physics
@@ -18,19 +18,18 @@ class PhysicsNoiseKernel(Kernel):
     stream = 3
     hooks = frozenset({"begin"})
 
-    def __init__(self, context: Context, layer: str, parameters: Sequence[str] | None = None):
+    def __init__(
+        self, context: Context, layer: str, parameters: Sequence[str] = DEFAULT_PARAMETERS
+    ):
         super().__init__(context, layer)
         self._physics = needs_physics(context.physics, "physics noise")
         components = self._physics.components
-        families = {name.split(":")[0] for name in components.names}
-        chosen = (
-            [p for p in DEFAULT_PARAMETERS if p in families] if parameters is None else parameters
-        )
-        if not len(chosen):
-            raise InputError(
-                "physics noise got no parameters; name some, e.g. ['mass', 'friction']"
-            )
-        self._selected = components.select(chosen)
+        if tuple(parameters) == DEFAULT_PARAMETERS:  # as far as the model has them
+            families = {name.split(":")[0] for name in components.names}
+            parameters = [family for family in DEFAULT_PARAMETERS if family in families]
+        if not len(parameters):
+            raise InputError("physics noise got no parameters; name some, e.g. ['mass', 'gravity']")
+        self._selected = components.select(parameters)
         self.draws = Draws(context.num_envs, len(self._selected), ahead=False)
 
     @classmethod
@@ -62,7 +61,9 @@ class PhysicsNoise(PerturbationWrapper):
 
     Kernel = PhysicsNoiseKernel
 
-    def __init__(self, env: gymnasium.Env, level: float, parameters: Sequence[str] | None = None):
+    def __init__(
+        self, env: gymnasium.Env, level: float, parameters: Sequence[str] = DEFAULT_PARAMETERS
+    ):
         super().__init__(env, level, parameters=parameters)
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import product
 from typing import Any
 
@@ -49,7 +49,7 @@ class Perturbation:
 
     name: str
     level: float
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.name not in KINDS:
@@ -57,8 +57,8 @@ class Perturbation:
                 f"perturbation {self.name!r} is unknown; choose from {', '.join(KINDS)}"
             )
         KINDS[self.name].Kernel.check_level(self.level)
-        parameters = dict(list(signature(KINDS[self.name].__init__).parameters.items())[3:])
-        required = {k for k, p in parameters.items() if p.default is p.empty}
+        parameters = _settings_of(self.name)
+        required = {k for k, default in parameters.items() if default is Parameter.empty}
         if not required <= set(self.settings) <= set(parameters):
             raise InputError(
                 f"perturbation {self.name!r} got settings {sorted(self.settings)}; it takes "
@@ -75,9 +75,20 @@ class Perturbation:
         pairs = (f"{key}={json.dumps(self.settings[key])}" for key in sorted(self.settings))
         return f"{self.name}[{';'.join(pairs)}]"
 
+    def record(self) -> dict[str, Any]:
+        """Name, level and all settings, defaults included, to be kept with a result."""
+        settings = {**_settings_of(self.name), **self.settings}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
+        return {"name": self.name, "level": self.level, "settings": plain}
+
     def wrap(self, env: gymnasium.Env) -> PerturbationWrapper:
         """The Gymnasium environment with this perturbation."""
         return KINDS[self.name](env, self.level, **self.settings)
+
+
+def _settings_of(name: str) -> dict[str, Any]:
+    parameters = list(signature(KINDS[name].__init__).parameters.values())
+    return {parameter.name: parameter.default for parameter in parameters[3:]}
 
 
 Setting = Perturbation | Sequence[Perturbation] | None

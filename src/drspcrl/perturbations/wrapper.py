@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
-from drspcrl.envs.physics import ModelsBackend, Physics
+from drspcrl.envs.backends import ModelsBackend
+from drspcrl.envs.physics import Physics
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel
 
