@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 TASKS = {"Hopper": 2600, "HalfCheetah": 6400, "Walker2d": 3600, "Humanoid": 4800}
 ALGORITHMS = {"ppo": 0.55, "sac": 1.0, "ddpg": 0.8}
@@ -75,7 +76,7 @@ def write_run(
     level = top * keep * (1 + 0.07 * random.normal())
     info = {"format_version": 1, "status": "finished", "synthetic": True, **identity}
     (path / "run.json").write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
-    (path / "config.yaml").write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
+    (path / "config.yaml").write_text(yaml.safe_dump(identity), encoding="utf-8")
     _write(path / "metrics.csv", COLUMNS, _metrics(level, growth, rows, random))
     header = ("perturbation", "level", "episode", "return", "length")
     _write(path / "evaluation.csv", header, _evaluation(level, frailty, episodes, random))

@@ -1,0 +1,96 @@
+"""Everything a report shows, computed once and shared by tables, figures and page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from drspcrl.errors import InputError
+from drspcrl.report.curves import METRICS, Curves, curves_of_runs
+from drspcrl.report.names import TASK_ORDER, in_order, ordered_methods
+from drspcrl.report.results import Results, restricted, results_of_paper, results_of_runs
+from drspcrl.report.summary import Aggregates, Headline, aggregates, headline
+from drspcrl.runs import DEFAULT_SUITE, RunSet, read_runs
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What the runs below one folder say.
+
+    Attributes:
+        found: The runs and the folders that were skipped.
+        results: By suite, the paper's first.
+        curves: Training curves.
+        aggregates: By suite and algorithm.
+        headlines: By suite and source ("ours", "paper, ...").
+        paper: The paper's results where a comparison was asked for.
+        command: The command that made the report.
+    """
+
+    found: RunSet
+    results: Mapping[str, Results]
+    curves: Curves
+    aggregates: Mapping[str, Mapping[str, Aggregates]]
+    headlines: Mapping[str, Mapping[str, Headline]]
+    paper: Results | None
+    command: str
+
+    @property
+    def tasks(self) -> list[str]:
+        """All tasks, in the order of tables."""
+        return in_order({run.environment for run in self.found.runs}, TASK_ORDER)
+
+    @property
+    def algorithms(self) -> list[str]:
+        """All algorithms, in the order of tables."""
+        return in_order({run.algorithm for run in self.found.runs}, ("ppo", "sac", "ddpg"))
+
+    @property
+    def methods(self) -> list[str]:
+        """All methods, in the order of tables."""
+        return ordered_methods(run.method for run in self.found.runs)
+
+    @property
+    def synthetic(self) -> int:
+        """How many runs are made up."""
+        return sum(run.synthetic for run in self.found.runs)
+
+
+def collect(source: Path, compare: str | None, command: str) -> Collected:
+    """Read the runs below `source` and do all sums over them."""
+    if compare not in (None, "paper"):
+        raise InputError(f"cannot compare with {compare!r}; give 'paper' or leave it out")
+    found = read_runs(source, metrics=("step", *METRICS))
+    if not found.runs:
+        why = f": {found.skipped[0].path}: {found.skipped[0].reason}" if found.skipped else ""
+        raise InputError(
+            f"no readable run folder at or below {source} ({len(found.skipped)} skipped{why}); "
+            "give the folder that `drspcrl train --out` wrote"
+        )
+    suites = in_order({s for run in found.runs for s in run.evaluations}, (DEFAULT_SUITE,))
+    results = {suite: results_of_runs(found.runs, suite) for suite in suites}
+    paper = results_of_paper() if compare else None
+    return Collected(
+        found=found,
+        results=results,
+        curves=curves_of_runs(found.runs),
+        aggregates={
+            suite: {a: aggregates(r, a) for a in r.algorithms} for suite, r in results.items()
+        },
+        headlines={suite: _headlines(r, paper) for suite, r in results.items()},
+        paper=paper,
+        command=command,
+    )
+
+
+def _headlines(ours: Results, paper: Results | None) -> dict[str, Headline]:
+    """Ours, and where the paper is compared, both sides over what they share."""
+    sources: dict[str, Results] = {"ours": ours}
+    if paper is not None:
+        shared, paper_shared = restricted(ours, paper), restricted(paper, ours)
+        if set(shared.cells) != set(ours.cells):
+            sources["ours, shared with the paper"] = shared
+        if set(paper_shared.cells) != set(paper.cells):
+            sources["paper, shared with ours"] = paper_shared
+        sources["paper"] = paper
+    found = {source: headline(results) for source, results in sources.items() if results.runs}
+    return {source: made for source, made in found.items() if made is not None}

@@ -1,0 +1,185 @@
+"""One style for every figure: sizes, grid, legend, footer, saving."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drspcrl.report.escape import plain
+from drspcrl.report.names import FOCUS, Look, method_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, SOFT, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
+PANEL = (2.9, 2.15)  # inches; two of them fill a column of a paper and stay readable
+
+_RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    # Names may hold dollar signs; none of them is mathematics.
+    "text.parse_math": False,
+    "axes.edgecolor": "#9aa1ac",
+    "axes.labelcolor": INK,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "drspcrl",
+}
+
+
+class Sheet:
+    """A grid of panels with title and legend above and a footer below.
+
+    All places are given in inches: that costs nothing, where Matplotlib's layout engines measure
+    every label of every panel again and again.
+
+    Attributes:
+        figure: The Matplotlib figure.
+        panels: The axes, row by row.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        handles: Sequence[Any],
+        *,
+        size: tuple[float, float] = PANEL,
+        left: float = 0.58,
+        bottom: float = 0.43,
+        footer: float = 0.2,
+    ) -> None:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        self._handles = handles
+        self._width = max(size[0] * columns, 4.2) + 0.08
+        self._per_row = max(1, int(self._width / 0.98))
+        top = 0.36 + 0.17 * -(-len(handles) // self._per_row)
+        self._height = top + size[1] * rows + footer
+        panel = size[0] - left - 0.1, size[1] - bottom - 0.32
+        with rc_context(_RC):
+            self.figure: Figure = Figure(figsize=(self._width, self._height))
+            self.panels: list[list[Axes]] = [
+                [
+                    self.figure.add_axes(
+                        (
+                            (column * size[0] + left) / self._width,
+                            (footer + (rows - 1 - row) * size[1] + bottom) / self._height,
+                            panel[0] / self._width,
+                            panel[1] / self._height,
+                        )
+                    )
+                    for column in range(columns)
+                ]
+                for row in range(rows)
+            ]
+
+    def finish(self, footer: str, note: str, title: str, target: Path) -> None:
+        """Add title, legend and footer and write `target.png` and `target.svg`."""
+        from matplotlib import rc_context
+
+        edge, inch = 0.07 / self._width, 1 / self._height
+        with rc_context(_RC):
+            words = self.figure.text
+            words(edge, 1 - 0.08 * inch, plain(title), va="top", size=11, weight="bold", color=INK)
+            words(edge, 0.06 * inch, plain(footer), size=6.2, color=SOFT)
+            if note:
+                place = {"x": 1 - edge, "y": 1 - 0.09 * inch, "ha": "right", "va": "top"}
+                words(s=plain(note), size=8, weight="bold", color=WARNING, **place)
+            if self._handles:
+                self.figure.legend(
+                    handles=self._handles, loc="upper left", ncols=self._per_row, fontsize=8,
+                    bbox_to_anchor=(edge, 1 - 0.3 * inch), borderaxespad=0, handlelength=1.9,
+                    columnspacing=1.3, handletextpad=0.5, labelspacing=0.35,
+                )  # fmt: skip
+            _save(self.figure, target)
+
+
+def _save(figure: Any, target: Path) -> None:
+    """Draw once for each format; `savefig` would draw each twice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    with warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes: no reason to fail.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.set_dpi(200)
+        FigureCanvasAgg(figure).print_png(target.with_suffix(".png"), metadata={"Software": ""})
+        FigureCanvasSVG(figure).print_svg(target.with_suffix(".svg"), metadata={"Date": None})
+
+
+def line_style(method: str, look: Look) -> dict[str, Any]:
+    """Matplotlib's arguments for the line of one method."""
+    focus = method == FOCUS
+    dash = tuple(float(part) for part in look.dash.split())
+    return {
+        "color": look.light,
+        "linewidth": 2.1 if focus else 1.35,
+        "linestyle": (0, dash) if dash else "solid",
+        "zorder": 3 if focus else 2,
+    }
+
+
+def marker_style(method: str, look: Look) -> dict[str, Any]:
+    """Matplotlib's arguments for the marker of one method."""
+    size = {"*": 8.5, "P": 6.5, "X": 6.0}.get(look.marker, 5.0)
+    return {
+        "marker": look.marker,
+        "markersize": size,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.6,
+        "color": look.light,
+    }
+
+
+def legend_handles(looks: Mapping[str, Look], *, markers: bool, lines: bool = True) -> list[Any]:
+    """One entry for each method, drawn as in the panels."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for method, look in looks.items():
+        style = line_style(method, look)
+        style |= marker_style(method, look) if markers else {}
+        if not lines:
+            style["linestyle"] = "none"
+        handles.append(Line2D([], [], label=brief(method_label(method)), **style))
+    return handles
+
+
+def brief(text: str) -> str:
+    """A name that fits its place."""
+    text = plain(text)
+    return text if len(text) <= 16 else f"{text[:15]}…"
+
+
+def short_number(value: float, _: object = None) -> str:
+    """Axis label: 12k for 12,000, 1.5M for 1,500,000."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}".replace("-", "−")
+    return f"{value:g}".replace("-", "−")
+
+
+def shorten_axis(axis: Any) -> None:
+    """Few, short tick labels."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(5))
+    axis.set_major_formatter(FuncFormatter(short_number))

@@ -1,0 +1,177 @@
+"""Scores by setting, from run folders or from the paper: one form, so one code reads both."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from drspcrl.data import PAPER_SEEDS, paper_results
+from drspcrl.report.names import (
+    ALGORITHM_LABELS,
+    PERTURBATION_LABELS,
+    TASK_ORDER,
+    in_order,
+    ordered_methods,
+)
+from drspcrl.runs import Evaluation, Run
+from drspcrl.statistics import Estimate, mean_interval, missing
+
+Setting = tuple[str, float]
+Group = tuple[str, str]
+NOMINAL: Setting = ("none", 0.0)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything a table or figure over settings needs.
+
+    Attributes:
+        settings: The perturbed settings, in order.
+        cells: (algorithm, environment, method, setting) → mean over seeds with its interval.
+        runs: (algorithm, environment) → method → [runs, settings], runs with all settings only.
+        nominal: The same runs' unperturbed return, [runs]; nan where it was not evaluated.
+        notes: What was left out of the comparison, in words.
+    """
+
+    settings: tuple[Setting, ...]
+    cells: Mapping[tuple[str, str, str, Setting], Estimate]
+    runs: Mapping[Group, Mapping[str, np.ndarray]]
+    nominal: Mapping[Group, Mapping[str, np.ndarray]]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def algorithms(self) -> list[str]:
+        """Algorithms in the order of tables."""
+        return in_order({key[0] for key in self.cells}, ALGORITHM_LABELS)
+
+    def environments(self, algorithm: str) -> list[str]:
+        """Tasks that have a cell with this algorithm."""
+        return in_order({key[1] for key in self.cells if key[0] == algorithm}, TASK_ORDER)
+
+    def methods(self, algorithm: str | None = None, environment: str | None = None) -> list[str]:
+        """Methods that have a cell, everywhere or with this algorithm and task."""
+        return ordered_methods(
+            key[2]
+            for key in self.cells
+            if algorithm in (None, key[0]) and environment in (None, key[1])
+        )
+
+    def cell(self, algorithm: str, environment: str, method: str, setting: Setting) -> Estimate:
+        """One cell; missing (n = 0) where no run has it."""
+        return self.cells.get((algorithm, environment, method, setting), missing("mean over seeds"))
+
+    def has_nominal(self) -> bool:
+        """Whether any cell is unperturbed."""
+        return any(key[3] == NOMINAL for key in self.cells)
+
+
+def ordered_settings(settings: Iterable[Setting]) -> tuple[Setting, ...]:
+    """Settings by perturbation, then by level."""
+    settings = list(settings)
+    order = in_order((name for name, _ in settings), PERTURBATION_LABELS)
+    return tuple(sorted(set(settings), key=lambda s: (order.index(s[0]), s[1])))
+
+
+def results_of_runs(runs: Iterable[Run], suite: str) -> Results:
+    """Collect the evaluations of one suite."""
+    notes: list[str] = []
+    scores: dict[tuple[str, str, str], list[dict[Setting, float]]] = defaultdict(list)
+    for run in runs:
+        if suite in run.evaluations:
+            means = setting_means(run.evaluations[suite], run.path.name, notes)
+            scores[run.algorithm, run.environment, run.method].append(means)
+    seen = {setting for tables in scores.values() for means in tables for setting in means}
+    settings = ordered_settings(seen - {NOMINAL})
+    cells = {
+        (*key, setting): mean_interval([means[setting] for means in tables if setting in means])
+        for key, tables in scores.items()
+        for setting in seen
+        if any(setting in means for means in tables)
+    }
+    by_group, nominal = _complete_runs(scores, settings, notes)
+    return Results(settings, cells, by_group, nominal, tuple(notes))
+
+
+def setting_means(evaluation: Evaluation, name: str, notes: list[str]) -> dict[Setting, float]:
+    """Mean return of each setting; episodes whose simulation diverged are left out and noted."""
+    finite = np.isfinite(evaluation.returns)
+    if not finite.all():
+        notes.append(f"{name}: {np.sum(~finite)} episodes diverged and are left out")
+    names, which = np.unique(evaluation.perturbation[finite], return_inverse=True)
+    keys = np.column_stack([which, evaluation.level[finite]])
+    settings, rows, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    sums = np.bincount(rows.ravel(), evaluation.returns[finite], minlength=len(settings))
+    return {
+        (str(names[int(index)]), round(float(level), 9)): float(total / count)
+        for (index, level), total, count in zip(settings, sums, counts, strict=True)
+    }
+
+
+def _complete_runs(
+    scores: Mapping[tuple[str, str, str], list[dict[Setting, float]]],
+    settings: tuple[Setting, ...],
+    notes: list[str],
+) -> tuple[dict[Group, dict[str, np.ndarray]], dict[Group, dict[str, np.ndarray]]]:
+    """Runs that have every setting: only they can enter a mean over settings."""
+    runs: dict[Group, dict[str, np.ndarray]] = defaultdict(dict)
+    nominal: dict[Group, dict[str, np.ndarray]] = defaultdict(dict)
+    for (algorithm, environment, method), tables in scores.items():
+        whole = [means for means in tables if all(setting in means for setting in settings)]
+        if len(whole) < len(tables):
+            notes.append(
+                f"{environment} {algorithm} {method}: {len(tables) - len(whole)} of {len(tables)} "
+                "runs lack settings and are left out of means over settings"
+            )
+        if whole and settings:
+            group = algorithm, environment
+            runs[group][method] = np.array([[means[s] for s in settings] for means in whole])
+            nominal[group][method] = np.array([means.get(NOMINAL, np.nan) for means in whole])
+    return dict(runs), dict(nominal)
+
+
+def results_of_paper() -> Results:
+    """The paper's tables: published means and intervals, one row [1, settings] per method."""
+    published = "published mean and 95% interval"
+    cells = {
+        (c.algorithm, c.environment, c.method, (c.perturbation, c.level)): Estimate(
+            c.mean, c.mean - c.ci95, c.mean + c.ci95, PAPER_SEEDS, published
+        )
+        for c in paper_results()
+    }
+    settings = ordered_settings(key[3] for key in cells)
+    runs: dict[Group, dict[str, np.ndarray]] = defaultdict(dict)
+    for algorithm, environment, method, _ in cells:
+        row = [cells[algorithm, environment, method, setting].value for setting in settings]
+        runs[algorithm, environment][method] = np.array([row])
+    return Results(settings, cells, dict(runs), {})
+
+
+def restricted(results: Results, other: Results) -> Results:
+    """The part of the results whose groups, methods and settings the other has too."""
+    settings = tuple(s for s in results.settings if s in other.settings)
+    columns = [results.settings.index(s) for s in settings]
+    shared = {
+        (*group, method)
+        for group, methods in results.runs.items()
+        for method in methods
+        if method in other.runs.get(group, {})
+    }
+
+    def keep(by_group: Mapping[Group, Mapping[str, np.ndarray]], pick: Any) -> dict:
+        kept = {
+            group: {m: x[pick] for m, x in methods.items() if (*group, m) in shared}
+            for group, methods in by_group.items()
+        }
+        return {group: methods for group, methods in kept.items() if methods}
+
+    cells = {
+        key: cell
+        for key, cell in results.cells.items()
+        if key[:3] in shared and (key[3] in settings or key[3] == NOMINAL)
+    }
+    runs = keep(results.runs, np.s_[:, columns])
+    return replace(
+        results, settings=settings, cells=cells, runs=runs, nominal=keep(results.nominal, np.s_[:])
+    )
