@@ -104,7 +104,6 @@ def test_slope_is_the_derivative_in_the_coordinate(case: Case):
     assert np.allclose(case.divergence.radius_at(case.divergence.coordinate(radii)), radii)
 
 
-@pytest.mark.bundle
 @every_case
 def test_radius_zero_is_the_plain_mean_exactly(case: Case):
     values, probabilities, _ = problems(case)

@@ -20,7 +20,6 @@ def solve_many(divergence, values, probabilities, radii):
     return jax.tree.map(np.asarray, solution)
 
 
-@pytest.mark.bundle
 def test_fair_coin_worked_by_hand():
     # A coin with values 0 and 1 that shows 0 with probability q: the value is 1 − q.
     # χ²: (2q − 1)² = 0.36 at q = 0.8.  TV: q = 0.5 + 0.3.  CVaR: 0.5·1.6 of the mass is at 0.
@@ -39,7 +38,6 @@ def test_fair_coin_worked_by_hand():
     assert Wasserstein.between([0.0, 3.0], 2.0).worst_case(*COIN, 0.9).value == pytest.approx(0.41)
 
 
-@pytest.mark.bundle
 def test_a_ball_around_a_point_mass_is_empty_except_for_wasserstein():
     values, point = np.array([5.0, 1.0]), np.array([1.0, 0.0])
     for divergence in (KL(), ChiSquared(), TotalVariation(), CVaR(), CressieRead(0.5)):
