@@ -1,0 +1,41 @@
+"""What must work from an offline bundle, with pytest as the only tool."""
+
+import numpy as np
+import pytest
+
+import drspcrl
+
+
+def test_the_package_knows_its_version():
+    assert drspcrl.__version__.count(".") == 2
+
+
+def test_a_worst_case_is_exact():
+    from drspcrl.divergences import KL
+
+    # A fair coin with values 0 and 1 at the distance of a coin that shows 1 with probability 0.2.
+    radius = 0.8 * np.log(1.6) + 0.2 * np.log(0.4)
+    assert float(KL().worst_case([0.0, 1.0], [0.5, 0.5], radius).value) == pytest.approx(0.2)
+
+
+def test_the_physics_is_gymnasiums():
+    import gymnasium
+
+    from drspcrl.envs import make
+
+    ours, theirs = make("HalfCheetah", num_envs=1), gymnasium.make("HalfCheetah-v5")
+    assert np.array_equal(ours.reset(seeds=[3])[0], theirs.reset(seed=3)[0])
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        action = rng.uniform(-1, 1, size=6).astype(np.float32)
+        step, (observation, reward, *_) = ours.step(action[None]), theirs.step(action)
+        assert np.array_equal(step.observation[0], observation)
+        assert step.reward[0] == reward
+
+
+def test_the_command_line_works(capsys):
+    from drspcrl.cli import main
+
+    assert main(["doctor"]) == 0
+    assert main(["solve", "--budget", "-1"]) == 2
+    assert "error" in capsys.readouterr().err

@@ -1,0 +1,30 @@
+"""`drspcrl doctor` tells what works and fails where something does not."""
+
+import pytest
+
+from drspcrl.cli import main
+from drspcrl.cli.doctor import SELF_TESTS
+
+
+def test_doctor_finds_everything_in_order(capsys):
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    for finding in (
+        "mujoco",
+        "JAX devices",
+        "graphics",
+        "worst case of a coin is exact",
+        "Hoppers",
+    ):
+        assert finding in printed
+
+
+def test_doctor_fails_when_a_self_test_fails(capsys, monkeypatch):
+    def broken():
+        raise ArithmeticError("1 + 1 = 3")
+
+    monkeypatch.setitem(SELF_TESTS, "self-test: arithmetic", broken)
+    with pytest.raises(SystemExit) as stop:
+        main(["doctor"])
+    assert stop.value.code == 1
+    assert "failed: ArithmeticError: 1 + 1 = 3" in capsys.readouterr().out

@@ -1,0 +1,76 @@
+"""The command line: readable help, exit codes, one line for every mistake."""
+
+import pytest
+
+import drspcrl
+from drspcrl.cli import COMMANDS, main
+from drspcrl.cli.mistakes import condense
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "drspcrl: error: Expected one of {"),
+        (["sove"], "Unrecognized options: sove; available subcommands: solve"),
+        (["solve", "--budgt", "3"], "perhaps you meant --budget"),
+        (["solve", "--budget", "many"], "could not convert string to float: 'many'"),
+        (["doctor", "extra"], "extra"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_two(capsys, arguments, message):
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("drspcrl: error: ")
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert not set("╭│╰─") & set(printed.err)
+
+
+def test_debug_shows_the_traceback(capsys):
+    assert main(["solve", "--budget", "-1", "--debug"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_wrong_value_is_one_line_too(capsys):
+    assert main(["solve", "--budget", "-1"]) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert "-1" in printed
+
+
+def test_an_unexpected_failure_is_one_line_and_exit_code_one(capsys, monkeypatch):
+    def broken(self):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("drspcrl.cli.doctor.Doctor.run", broken)
+    assert main(["doctor"]) == 1
+    assert capsys.readouterr().err == (
+        "drspcrl: error: RuntimeError: two lines (--debug shows where)\n"
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    assert f"usage: drspcrl {command}" in capsys.readouterr().out
+
+
+def test_help_lists_every_command(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    printed = capsys.readouterr().out
+    assert all(command in printed for command in COMMANDS)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"drspcrl {drspcrl.__version__}\n"
+
+
+def test_condense_leaves_unframed_text_alone():
+    assert condense("something went wrong.\n") == "something went wrong"
