@@ -1,5 +1,6 @@
 """Perturbations as Gymnasium wrappers: the checker passes, seeds decide, level 0 is nothing."""
 
+import copy
 import warnings
 from typing import Any
 
@@ -171,3 +172,14 @@ def test_errors_name_the_remedy():
         ObservationNoise(Odd(dtype=np.uint8), 0.1)
     with pytest.raises(InputError, match="need a Box"):
         ActionNoise(gymnasium.make("CartPole-v1"), 0.1)
+
+
+def test_an_environment_that_makes_a_new_model_is_refused():
+    """The scales would be written into a model that is no longer simulated."""
+    inner = gymnasium.make("Hopper-v5")
+    base: Any = inner.unwrapped
+    env = PhysicsNoise(inner, 0.3)
+    env.reset(seed=0)
+    base.model = copy.copy(base.model)
+    with pytest.raises(InputError, match="made a new MuJoCo model"):
+        env.reset()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drspcrl.envs.components import field_of
+from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
     from mujoco.batch import Batch
 
-    from drspcrl.envs.engine import Data, Model
+    from drspcrl.envs.engine import Model
 
 
 class Backend(ABC):
@@ -37,6 +38,10 @@ class Backend(ABC):
     @abstractmethod
     def clear_forces(self) -> None:
         """Remove all added forces."""
+
+    def verify(self) -> None:
+        """Raise an `InputError` if what was written is not what is simulated."""
+        return
 
 
 class BatchBackend(Backend):
@@ -69,16 +74,21 @@ class BatchBackend(Backend):
 
 
 class ModelsBackend(Backend):
-    """Gymnasium environments, each with its own `model` and `data`."""
+    """Gymnasium environments, each with its own `model` and `data`.
 
-    def __init__(self, models: Sequence[Model], datas: Sequence[Data]):
+    Args:
+        bases: the unwrapped environments.
+    """
+
+    def __init__(self, bases: Sequence[Any]):
         import copy
 
         from drspcrl.envs.engine import mujoco
 
-        self.num_envs = len(models)
-        self.model = copy.copy(models[0])  # the nominal values, safe from our own writes
-        self.models, self._datas = list(models), list(datas)
+        self.num_envs = len(bases)
+        self.model = copy.copy(bases[0].model)  # the nominal values, safe from our own writes
+        self._bases = list(bases)
+        self._models = [base.model for base in bases]
         # mj_setConst overwrites the MjData it computes in, so it gets one of its own.
         self._scratch = mujoco.MjData(self.model)
         self._undo: list[tuple[int, int, np.ndarray]] = []
@@ -86,24 +96,34 @@ class ModelsBackend(Backend):
     def write(self, field: str, ids: np.ndarray, values: np.ndarray) -> None:
         """See `Backend`."""
         for i, value in zip(ids, values, strict=True):
-            field_of(self.models[i], field)[...] = value
+            field_of(self._models[i], field)[...] = value
 
     def commit(self, ids: np.ndarray) -> None:
         """See `Backend`."""
         from drspcrl.envs.engine import mujoco
 
         for i in ids:
-            mujoco.mj_setConst(self.models[i], self._scratch)
+            mujoco.mj_setConst(self._models[i], self._scratch)
 
     def add_force(self, ids: np.ndarray, body: int, forces: np.ndarray) -> None:
         """See `Backend`."""
         for i, force in zip(ids, forces, strict=True):
-            applied = self._datas[i].xfrc_applied[body, :3]
+            applied = self._bases[i].data.xfrc_applied[body, :3]
             self._undo.append((i, body, applied.copy()))
             applied += force
 
     def clear_forces(self) -> None:
         """See `Backend`; forces that the environment itself applies stay."""
         for i, body, before in reversed(self._undo):
-            self._datas[i].xfrc_applied[body, :3] = before
+            self._bases[i].data.xfrc_applied[body, :3] = before
         self._undo.clear()
+
+    def verify(self) -> None:
+        """See `Backend`."""
+        if any(
+            base.model is not model for base, model in zip(self._bases, self._models, strict=True)
+        ):
+            raise InputError(
+                "the environment made a new MuJoCo model, so its perturbed physics was lost; "
+                "let it keep one model and reset only its data"
+            )

@@ -4,9 +4,12 @@ Values are always written as nominal × scale, so nothing compounds, and the con
 derives from them follow.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from drspcrl.envs.backends import Backend
+from drspcrl.envs.backends import Backend, ModelsBackend
 from drspcrl.envs.components import components_of, field_of
 from drspcrl.errors import InputError
 
@@ -116,6 +119,11 @@ class Physics:
         """Remove the added forces."""
         self._backend.clear_forces()
 
+    def verify(self) -> None:
+        """Raise an `InputError` if an environment no longer simulates the model written to."""
+        if self._written:
+            self._backend.verify()
+
     def state(self) -> dict[str, np.ndarray]:
         """All layers."""
         return {f"layer/{name}": scales.copy() for name, scales in self._layers.items()}
@@ -124,3 +132,16 @@ class Physics:
         """Go back to the layers of a `state()`."""
         self._layers = {key.removeprefix("layer/"): rows.copy() for key, rows in state.items()}
         self._write(np.arange(self._backend.num_envs))
+
+
+def physics_of(bases: Sequence[Any]) -> Physics | None:
+    """The handle on some unwrapped Gymnasium environments; None where one has no MuJoCo model."""
+    for base in bases:
+        kinds = (
+            type(getattr(base, "model", None)).__name__,
+            type(getattr(base, "data", None)).__name__,
+        )
+        if kinds != ("MjModel", "MjData"):
+            return None
+    seconds = getattr(bases[0], "dt", bases[0].model.opt.timestep)
+    return Physics(ModelsBackend(bases), float(seconds))

@@ -8,8 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from drspcrl.envs.backends import ModelsBackend
-from drspcrl.envs.physics import Physics
+from drspcrl.envs.physics import physics_of
 from drspcrl.envs.simulation import Simulation, Transition
 from drspcrl.errors import InputError
 
@@ -42,7 +41,9 @@ class VectorSimulation(Simulation):
         )
         self._seeds: list[int | None] = [None] * num_envs
         # Models in other processes are out of reach.
-        self.physics = None if processes else _physics([env.unwrapped for env in self._vector.envs])
+        self.physics = (
+            None if processes else physics_of([env.unwrapped for env in self._vector.envs])
+        )
 
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
         """See `Simulation`; the seeds are used at the next start."""
@@ -58,6 +59,8 @@ class VectorSimulation(Simulation):
         observations, _ = self._vector.reset(seed=seeds, options={"reset_mask": mask})
         for i in ids:
             self._seeds[i] = None
+        if self.physics is not None:
+            self.physics.verify()
         return observations[ids]
 
     def advance(self, actions: np.ndarray) -> Transition:
@@ -114,12 +117,3 @@ def _checked_spaces(factory: Callable[[], gymnasium.Env]) -> tuple[Box, Box]:
             "gymnasium.wrappers.TransformAction(env, lambda a: a, Box(-1, 1, shape))"
         )
     return observation, action
-
-
-def _physics(bases: Sequence[Any]) -> Physics | None:
-    models = [getattr(base, "model", None) for base in bases]
-    datas = [getattr(base, "data", None) for base in bases]
-    if any(type(model).__name__ != "MjModel" for model in models) or None in datas:
-        return None
-    seconds = float(getattr(bases[0], "dt", 0.0) or models[0].opt.timestep)  # type: ignore[union-attr]
-    return Physics(ModelsBackend(models, datas), seconds)

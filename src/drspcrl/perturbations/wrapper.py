@@ -10,8 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
-from drspcrl.envs.backends import ModelsBackend
-from drspcrl.envs.physics import Physics
+from drspcrl.envs.physics import Physics, physics_of
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel
 
@@ -21,16 +20,13 @@ _ONE = np.zeros(1, int)
 _handles: WeakKeyDictionary[gymnasium.Env, Physics] = WeakKeyDictionary()
 
 
-def physics_of(env: gymnasium.Env) -> Physics | None:
-    """The physics handle of a Gymnasium environment; None where it has no MuJoCo model."""
-    base: Any = env.unwrapped
-    model: Any = getattr(base, "model", None)
-    data: Any = getattr(base, "data", None)
-    if type(model).__name__ != "MjModel" or type(data).__name__ != "MjData":
-        return None
+def _physics(env: gymnasium.Env) -> Physics | None:
+    base = env.unwrapped
     if base not in _handles:
-        seconds = getattr(base, "dt", model.opt.timestep)
-        _handles[base] = Physics(ModelsBackend([model], [data]), float(seconds))
+        made = physics_of([base])
+        if made is None:
+            return None
+        _handles[base] = made
     return _handles[base]
 
 
@@ -51,7 +47,7 @@ class PerturbationWrapper(gymnasium.Wrapper, RecordConstructorArgs):
         self.Kernel.check_level(level)
         below = _wrappers_below(env)
         self._occurrence = sum(type(wrapper) is type(self) for wrapper in below)
-        context = Context(1, _box(env, "observation"), _box(env, "action"), physics_of(env))
+        context = Context(1, _box(env, "observation"), _box(env, "action"), _physics(env))
         self._kernel = self.Kernel(context, layer=f"{len(below):02d}", **settings)
         self._kernel.levels[:] = level
         self._seeded = False
@@ -73,6 +69,8 @@ class PerturbationWrapper(gymnasium.Wrapper, RecordConstructorArgs):
             self._seeded = True
         self._kernel.begin(_ONE)
         observation, info = self.env.reset(seed=seed, options=options)
+        if self._kernel.context.physics is not None:
+            self._kernel.context.physics.verify()
         return self._observe(observation), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
