@@ -130,6 +130,8 @@ def robust_value_iteration(
 ) -> Solution:
     """The best robust value and a greedy policy (`eq:robust_q_dual` with a maximum over actions).
 
+    Among actions that are equally good within the tolerance, the policy takes the nominally best.
+
     Each step solves the linear system of the greedy policy under the worst-case kernel. That is
     Newton's method on a map that is neither convex nor concave, which may cycle; so a step is kept
     only if it shrinks the residual at least as a plain Bellman sweep must (by γ), and is replaced
@@ -139,7 +141,8 @@ def robust_value_iteration(
     """
     form = working_form(mdp, divergence)
     backup = _operator(form, divergence, radius, draws)
-    now = _improved(form, backup, form.rewards.max(axis=1) / (1 - form.discount), 0)
+    values, preference = _nominal_optimum(form)
+    now = _improved(form, backup, values, 0)
     while not _finished(now, tolerance) and now.iterations < _MOST_ITERATIONS:
         greedy = as_policy(now.action_values.argmax(axis=1), form.shape)
         values = _newton_values(form, greedy, now.backup.kernel, now.values)
@@ -150,7 +153,10 @@ def robust_value_iteration(
             if trial.residual >= now.residual:  # only rounding is left
                 break
         now = trial
-    greedy = as_policy(now.action_values.argmax(axis=1), form.shape)
+    # Where the worst case leaves nothing to choose, the nominal model does.
+    Q = now.action_values
+    ties = Q.max(axis=1, keepdims=True) - Q <= tolerance * _scale(now.values)
+    greedy = as_policy(np.where(ties, preference, -np.inf).argmax(axis=1), form.shape)
     return _solution(mdp, form, greedy, now, tolerance)
 
 
@@ -168,9 +174,9 @@ def robust_policy_iteration(
     """
     form = working_form(mdp, divergence)
     backup = _operator(form, divergence, radius, draws)
-    actions = form.rewards.argmax(axis=1)
-    values = _newton_values(form, as_policy(actions, form.shape), form.probabilities, None)
-    here, iterations, best = np.arange(form.shape[0]), 0, -np.inf
+    values, _ = _nominal_optimum(form)
+    actions = _action_values(form, backup(values)).argmax(axis=1)
+    here, iterations, best = np.arange(form.shape[0]), 1, -np.inf
     while True:
         pi = as_policy(actions, form.shape)
         now = _evaluate(form, pi, backup, values, tolerance * (1 - form.discount) / 4)
@@ -197,6 +203,19 @@ def _operator(
 def _newton_values(form: SparseMDP, pi: Array, kernel: Array, start: Array | None) -> Array:
     rewards = (pi * form.rewards).sum(axis=1)
     return values_in(state_kernel(form, kernel, pi), rewards, form.discount, start)
+
+
+def _nominal_optimum(form: SparseMDP) -> tuple[Array, Array]:
+    """The best nominal V and Q, by policy iteration: near the robust ones and cheap to have."""
+    here, actions = np.arange(form.shape[0]), form.rewards.argmax(axis=1)
+    while True:
+        values = _newton_values(form, as_policy(actions, form.shape), form.probabilities, None)
+        mean = (form.probabilities * values[form.successors]).sum(axis=-1)
+        Q = form.rewards + form.discount * mean
+        better = Q.max(axis=1) - Q[here, actions] > _ROUNDING * _scale(values)
+        if not better.any():
+            return values, Q
+        actions = np.where(better, Q.argmax(axis=1), actions)
 
 
 def _action_values(form: SparseMDP, backup: Backup) -> Array:

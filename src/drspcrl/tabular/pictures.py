@@ -1,0 +1,142 @@
+"""The two pictures of `drspcrl solve`."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from drspcrl.divergences import Divergence
+from drspcrl.tabular.frontier import FrontierPoint
+from drspcrl.tabular.rules import to_coordinate
+from drspcrl.tabular.self_paced import Training
+
+# Colours of Okabe and Ito, told apart by colour-blind readers; markers tell them apart in grey.
+# Fixed is drawn broad and pale below self-paced: the two often coincide, and both must show.
+STYLES: dict[str, dict[str, Any]] = {
+    "nominal": {
+        "color": "#555555",
+        "marker": "s",
+        "linestyle": "--",
+        "linewidth": 1.8,
+        "markersize": 5,
+        "label": "nominal training (ε = 0)",
+    },
+    "fixed": {
+        "color": "#E69F00",
+        "marker": "^",
+        "linewidth": 6,
+        "markersize": 12,
+        "alpha": 0.55,
+        "label": "fixed training (at ε)",
+    },
+    "self_paced": {
+        "color": "#0072B2",
+        "marker": "o",
+        "linewidth": 2.2,
+        "markersize": 5.5,
+        "label": "self-paced training (up to ε)",
+    },
+}
+_INK, _GRID = "#222222", "#DDDDDD"
+_OPTIMUM = {"color": _INK, "linestyle": ":", "linewidth": 1.6, "label": "robust optimum for ε"}
+
+
+def draw_frontier(
+    points: Sequence[FrontierPoint], divergence: Divergence, title: str, path: Path
+) -> None:
+    """Nominal and worst-case return against ε, for the optimum and the three trainings."""
+    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, field, name in [
+        (panels[0], "nominal_return", "In the nominal model"),
+        (panels[1], "worst_case_return", "In the worst case of radius ε"),
+    ]:
+        for method, style in [*STYLES.items(), ("optimal", _OPTIMUM)]:
+            line = [point for point in points if point.method == method]
+            axes.plot(
+                [p.radius for p in line], [getattr(p, field) for p in line], clip_on=False, **style
+            )
+        _radius_axis(axes, divergence, max(point.radius for point in points))
+        _finish(axes, name, f"radius ε of the ball{_spacing(divergence)}")
+    panels[0].set_ylabel("discounted return", fontsize=11)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.suptitle(title, fontsize=14, color=_INK, weight="bold")
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=10)
+    _save(figure, path)
+
+
+def draw_curriculum(
+    run: Training, divergence: Divergence, budget: float, title: str, path: Path
+) -> None:
+    """ε and E[β*] over the iterations of the self-paced run with the full budget."""
+    figure = Figure(figsize=(7.2, 5.4), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    color, steps = STYLES["self_paced"]["color"], np.arange(len(run.radii))
+    above.axhline(budget, color=_INK, linewidth=1.2, linestyle="--")
+    above.plot(steps, run.radii, color=color, linewidth=2.4)
+    _radius_axis(above, divergence, budget, "y")
+    for text, place, side in [
+        ("budget", (0, budget), "left"),
+        (f"ε = {run.radii[-1]:.3g}", (steps[-1], run.radii[-1]), "right"),
+    ]:
+        # Below the line near the top, above it near the bottom, so that nothing is crossed out.
+        lift = -15 if place[1] > 0.2 * budget else 6
+        above.annotate(text, place, (0, lift), textcoords="offset points", ha=side, fontsize=11)
+    _finish(above, "How far the curriculum has gone", "", f"radius ε{_spacing(divergence)}")
+    finite = np.isfinite(run.multipliers)
+    shown = run.multipliers[finite]
+    below.plot(steps[:-1][finite], shown, color=color, linewidth=2.4)
+    if shown.size and shown.max() > 30 * shown.min() > 0:
+        below.set_yscale("log")
+    else:
+        below.set_ylim(bottom=0)
+    _finish(below, "What more robustness would cost", "iteration", "mean multiplier β*")
+    figure.suptitle(title, fontsize=14, color=_INK, weight="bold")
+    _save(figure, path)
+
+
+def _radius_axis(axes: Axes, divergence: Divergence, top: float, side: str = "x") -> None:
+    """Radii from 0 to `top` along one side, spaced by the divergence's coordinate."""
+    rooted = divergence.scale == "sqrt"
+    ticks = np.linspace(0, to_coordinate(divergence, top), 6)
+    radii = np.square(ticks) if rooted else ticks
+    names = [f"{radius:.3g}" for radius in radii]
+    set_scale, set_ticks, set_limits = (
+        (axes.set_xscale, axes.set_xticks, axes.set_xlim)
+        if side == "x"
+        else (axes.set_yscale, axes.set_yticks, axes.set_ylim)
+    )
+    if rooted:
+        set_scale("function", functions=(_root, np.square))
+    set_ticks(radii, names)
+    set_limits(0, top * 1.03)
+
+
+def _root(x: Any) -> Any:
+    return np.sqrt(np.maximum(x, 0.0))  # matplotlib asks slightly below 0 for margins
+
+
+def _spacing(divergence: Divergence) -> str:
+    return " (spaced by √ε)" if divergence.scale == "sqrt" else ""
+
+
+def _finish(axes: Axes, title: str, below: str, beside: str = "") -> None:
+    axes.set_title(title, fontsize=12, color=_INK, loc="left")
+    axes.set_xlabel(below, fontsize=11)
+    axes.set_ylabel(beside, fontsize=11)
+    axes.tick_params(labelsize=10, color=_GRID)
+    axes.grid(color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#999999")
+
+
+def _save(figure: Figure, path: Path) -> None:
+    aside = path.with_name(f".{path.name}.partial")
+    FigureCanvasAgg(figure).print_figure(str(aside), dpi=160, format="png")
+    os.replace(aside, path)
