@@ -1,0 +1,26 @@
+"""PPO, SAC and DDPG in JAX: one member each, vmapped to a population."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_EXPORTS = {
+    "DDPG": "drspcrl.learners.ddpg",
+    "DDPGHyper": "drspcrl.learners.ddpg",
+    "PPO": "drspcrl.learners.ppo",
+    "PPOHyper": "drspcrl.learners.ppo",
+    "SAC": "drspcrl.learners.sac",
+    "SACHyper": "drspcrl.learners.sac",
+}
+
+__all__ = ["DDPG", "PPO", "SAC", "DDPGHyper", "PPOHyper", "SACHyper"]
+
+if TYPE_CHECKING:
+    from drspcrl.learners.ddpg import DDPG, DDPGHyper
+    from drspcrl.learners.ppo import PPO, PPOHyper
+    from drspcrl.learners.sac import SAC, SACHyper
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.learners' has no attribute {name!r}")

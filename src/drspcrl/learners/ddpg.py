@@ -1,0 +1,171 @@
+"""Deep deterministic policy gradient (Lillicrap et al. 2016): one critic, target networks, noise.
+
+One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from drspcrl.learners import adam, networks
+from drspcrl.learners.backup import Backup, plain
+from drspcrl.learners.networks import Network
+from drspcrl.learners.replay import Batch
+
+Metrics = dict[str, Array]
+
+
+class DDPGHyper(NamedTuple):
+    """A member's numbers.
+
+    Attributes:
+        discount: γ.
+        tau: share of the networks that moves into their targets.
+        actor_lr: learning rate of the actor.
+        critic_lr: learning rate of the critic.
+        exploration: standard deviation of the noise on actions in [−1, 1].
+    """
+
+    discount: Array | float = 0.99
+    tau: Array | float = 0.005
+    actor_lr: Array | float = 3e-4
+    critic_lr: Array | float = 3e-4
+    exploration: Array | float = 0.1
+
+
+class DDPGState(NamedTuple):
+    """What a member has learned."""
+
+    actor: Network
+    critic: Network
+    target_actor: Network
+    target_critic: Network
+    actor_optimizer: adam.State
+    critic_optimizer: adam.State
+
+
+@dataclass(frozen=True)
+class DDPG:
+    """The learner's fixed choices.
+
+    Attributes:
+        hidden: sizes of the hidden layers of all networks.
+        actor_every: updates of the critic per update of the actor and the targets.
+        backup: what a state is worth, given its plain value.
+    """
+
+    hidden: tuple[int, ...] = (256, 256)
+    actor_every: int = 2
+    backup: Backup = plain
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> DDPGState:
+        """A new member."""
+        actor_key, critic_key = jax.random.split(key)
+        actor = networks.init(actor_key, (observation_size, *self.hidden, action_size))
+        critic = networks.init(critic_key, (observation_size + action_size, *self.hidden, 1))
+        return DDPGState(
+            actor=actor,
+            critic=critic,
+            target_actor=jax.tree.map(jnp.copy, actor),
+            target_critic=jax.tree.map(jnp.copy, critic),
+            actor_optimizer=adam.init(actor),
+            critic_optimizer=adam.init(critic),
+        )
+
+    def act(self, state: DDPGState, observations: Array, key: Array, hyper: DDPGHyper) -> Array:
+        """Exploring actions for observations [E, O]."""
+        actions = self.act_deterministic(state, observations)
+        noise = hyper.exploration * jax.random.normal(key, actions.shape)
+        return jnp.clip(actions + noise, -1.0, 1.0)
+
+    def act_deterministic(self, state: DDPGState, observations: Array) -> Array:
+        """The policy without noise."""
+        return policy(state.actor, observations)
+
+    def update(
+        self, state: DDPGState, batch: Batch, hyper: DDPGHyper, key: Array, index: Array
+    ) -> tuple[DDPGState, Metrics]:
+        """One step of the critic; at every `actor_every`-th, of the actor and the targets too.
+
+        Args:
+            state: the member.
+            batch: transitions from its replay.
+            hyper: its numbers.
+            key: randomness of this update; the plain backup needs none.
+            index: number of the update. It is the same for all members of a population, so that
+                the actor's step is skipped and not merely thrown away.
+        """
+        del key
+        target = self.critic_target(state, batch, hyper)
+        state, metrics = _critic_step(state, batch, target, hyper)
+        state, loss = lax.cond(
+            index % self.actor_every == 0,
+            lambda: self._actor_and_targets_step(state, batch, hyper),
+            lambda: (state, jnp.full_like(metrics["value"], jnp.nan)),
+        )
+        return state, {**metrics, "actor_loss": loss}
+
+    def critic_target(self, state: DDPGState, batch: Batch, hyper: DDPGHyper) -> Array:
+        """r + γ(1 − d)·U(s') with the target networks, [B]."""
+        value = self.backup(
+            lambda states: policy_value(state.target_actor, state.target_critic, states),
+            batch.next_observation,
+        )
+        return lax.stop_gradient(
+            batch.reward + hyper.discount * jnp.where(batch.terminated, 0.0, value)
+        )
+
+    def actor_loss(self, actor: Network, state: DDPGState, batch: Batch) -> Array:
+        """The mean of −U(s) with the learning critic."""
+        value = self.backup(
+            lambda states: policy_value(actor, state.critic, states), batch.observation
+        )
+        return -jnp.mean(value)
+
+    def _actor_and_targets_step(
+        self, state: DDPGState, batch: Batch, hyper: DDPGHyper
+    ) -> tuple[DDPGState, Array]:
+        loss, grads = jax.value_and_grad(self.actor_loss)(state.actor, state, batch)
+        actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
+        state = state._replace(
+            actor=actor,
+            actor_optimizer=optimizer,
+            target_actor=networks.move_towards(state.target_actor, actor, hyper.tau),
+            target_critic=networks.move_towards(state.target_critic, state.critic, hyper.tau),
+        )
+        return state, loss
+
+
+def policy(actor: Network, states: Array) -> Array:
+    """tanh of the network's output, [B, A]."""
+    return jnp.tanh(networks.apply(actor, states))
+
+
+def q_value(critic: Network, states: Array, actions: Array) -> Array:
+    """The critic's value, [B]."""
+    return networks.apply(critic, jnp.concatenate([states, actions], axis=-1))[..., 0]
+
+
+def policy_value(actor: Network, critic: Network, states: Array) -> Array:
+    """Q(s, π(s)), [B]."""
+    return q_value(critic, states, policy(actor, states))
+
+
+def critic_loss(critic: Network, batch: Batch, target: Array) -> tuple[Array, Array]:
+    """The mean squared error and the mean value."""
+    values = q_value(critic, batch.observation, batch.action)
+    return jnp.mean(jnp.square(values - target)), jnp.mean(values)
+
+
+def _critic_step(
+    state: DDPGState, batch: Batch, target: Array, hyper: DDPGHyper
+) -> tuple[DDPGState, Metrics]:
+    (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+        state.critic, batch, target
+    )
+    critic, optimizer = adam.step(state.critic, grads, state.critic_optimizer, hyper.critic_lr)
+    metrics = {"critic_loss": loss, "value": value}
+    return state._replace(critic=critic, critic_optimizer=optimizer), metrics

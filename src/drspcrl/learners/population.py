@@ -1,0 +1,73 @@
+"""From one member to many: the same functions, vmapped, several updates in one program."""
+
+from typing import Any, Protocol, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from drspcrl.learners import replay as replays
+from drspcrl.learners.replay import Batch, Replay
+
+State = TypeVar("State")
+
+
+class OffPolicyLearner(Protocol):
+    """What SAC and DDPG have in common."""
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> Any:
+        """A new member."""
+        ...
+
+    def act(self, state: Any, observations: Array, key: Array, hyper: Any) -> Array:
+        """Exploring actions for observations [E, O]."""
+        ...
+
+    def act_deterministic(self, state: Any, observations: Array) -> Array:
+        """The actions to be judged by."""
+        ...
+
+    def update(
+        self, state: Any, batch: Batch, hyper: Any, key: Array, index: Array
+    ) -> tuple[Any, dict[str, Array]]:
+        """One gradient step of everything."""
+        ...
+
+
+def sample_block(replay: Replay, key: Array, first: Array, updates: int, size: int) -> Batch:
+    """Batches for `updates` updates of one member, [updates, size, ...], in one gather."""
+    batch = replays.sample(replay, jax.random.fold_in(key, first), updates * size)
+    return jax.tree.map(lambda a: a.reshape(updates, size, *a.shape[1:]), batch)
+
+
+def update_block(
+    learner: OffPolicyLearner, state: State, batches: Batch, hyper: Any, key: Array, first: Array
+) -> tuple[State, dict[str, Array]]:
+    """Several updates of one member; metrics are means over the updates that gave a number.
+
+    Args:
+        learner: the algorithm.
+        state: the member.
+        batches: one batch for each update, [updates, size, ...].
+        hyper: the member's numbers.
+        key: the member's key for updates; each update folds its own number in.
+        first: number of the first update, the same for all members of a population.
+    """
+
+    def one(state: Any, given: tuple[Batch, Array]) -> tuple[Any, dict[str, Array]]:
+        batch, index = given
+        return learner.update(state, batch, hyper, jax.random.fold_in(key, index), index)
+
+    indices = first + jnp.arange(batches.reward.shape[0])
+    state, metrics = lax.scan(one, state, (batches, indices))
+    return state, jax.tree.map(jnp.nanmean, metrics)
+
+
+def member(population: Any, k: int) -> Any:
+    """Member k of a vmapped tree."""
+    return jax.tree.map(lambda a: a[k], population)
+
+
+def stack(members: list[Any]) -> Any:
+    """A population from members alone."""
+    return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *members)

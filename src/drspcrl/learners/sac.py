@@ -1,0 +1,193 @@
+"""Soft actor-critic (Haarnoja et al. 2018): twin critics, tuned temperature.
+
+One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from drspcrl.learners import adam, networks
+from drspcrl.learners.backup import Backup, plain
+from drspcrl.learners.gaussian import split, tanh_sample
+from drspcrl.learners.networks import Network
+from drspcrl.learners.replay import Batch
+
+Metrics = dict[str, Array]
+
+
+class SACHyper(NamedTuple):
+    """A member's numbers.
+
+    Attributes:
+        discount: γ.
+        tau: share of the critics that moves into their targets at every update.
+        actor_lr: learning rate of the actor.
+        critic_lr: learning rate of the critics.
+        temperature_lr: learning rate of the temperature.
+        entropy_per_action: the entropy aimed at, in nats per action dimension.
+    """
+
+    discount: Array | float = 0.99
+    tau: Array | float = 0.005
+    actor_lr: Array | float = 3e-4
+    critic_lr: Array | float = 1e-3
+    temperature_lr: Array | float = 1e-3
+    entropy_per_action: Array | float = -1.0
+
+
+class SACState(NamedTuple):
+    """What a member has learned; `critics` and `targets` are two networks stacked."""
+
+    actor: Network
+    critics: Network
+    targets: Network
+    log_temperature: Array
+    actor_optimizer: adam.State
+    critic_optimizer: adam.State
+    temperature_optimizer: adam.State
+
+
+@dataclass(frozen=True)
+class SAC:
+    """The learner's fixed choices.
+
+    Attributes:
+        hidden: sizes of the hidden layers of all networks.
+        backup: what a state is worth, given its plain value.
+    """
+
+    hidden: tuple[int, ...] = (256, 256)
+    backup: Backup = plain
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> SACState:
+        """A new member."""
+        actor_key, *critic_keys = jax.random.split(key, 3)
+        actor = networks.init(actor_key, (observation_size, *self.hidden, 2 * action_size))
+        sizes = (observation_size + action_size, *self.hidden, 1)
+        critics = jax.vmap(lambda k: networks.init(k, sizes))(jnp.stack(critic_keys))
+        log_temperature = jnp.zeros(())
+        return SACState(
+            actor=actor,
+            critics=critics,
+            targets=jax.tree.map(jnp.copy, critics),
+            log_temperature=log_temperature,
+            actor_optimizer=adam.init(actor),
+            critic_optimizer=adam.init(critics),
+            temperature_optimizer=adam.init(log_temperature),
+        )
+
+    def act(self, state: SACState, observations: Array, key: Array, hyper: SACHyper) -> Array:
+        """Exploring actions for observations [E, O]."""
+        output = networks.apply(state.actor, observations)
+        z = jax.random.normal(key, split(output)[0].shape)
+        return tanh_sample(output, z)[0]
+
+    def act_deterministic(self, state: SACState, observations: Array) -> Array:
+        """The policy's mode."""
+        return jnp.tanh(split(networks.apply(state.actor, observations))[0])
+
+    def update(
+        self, state: SACState, batch: Batch, hyper: SACHyper, key: Array, index: Array
+    ) -> tuple[SACState, Metrics]:
+        """One step of the critics, the actor, the temperature and the targets.
+
+        Args:
+            state: the member.
+            batch: transitions from its replay.
+            hyper: its numbers.
+            key: randomness of this update.
+            index: number of the update; SAC does the same at each.
+        """
+        del index
+        target_key, actor_key = jax.random.split(key)
+        target = self.critic_target(state, batch, hyper, target_key)
+        state, critic_metrics = _critic_step(state, batch, target, hyper)
+        state, actor_metrics, log_density = self._actor_step(state, batch, hyper, actor_key)
+        state = _temperature_step(state, log_density, batch.action.shape[-1], hyper)
+        targets = networks.move_towards(state.targets, state.critics, hyper.tau)
+        metrics = {**critic_metrics, **actor_metrics, "temperature": temperature(state)}
+        return state._replace(targets=targets), metrics
+
+    def critic_target(self, state: SACState, batch: Batch, hyper: SACHyper, key: Array) -> Array:
+        """r + γ(1 − d)·U(s') with the target critics, [B]."""
+        z = jax.random.normal(key, batch.action.shape)
+        value = self.backup(
+            lambda states: soft_value(state, state.actor, state.targets, states, z),
+            batch.next_observation,
+        )
+        return lax.stop_gradient(
+            batch.reward + hyper.discount * jnp.where(batch.terminated, 0.0, value)
+        )
+
+    def actor_loss(
+        self, actor: Network, state: SACState, batch: Batch, key: Array
+    ) -> tuple[Array, Array]:
+        """The mean of −U(s) with the learning critics, and log π of the actions drawn, [B]."""
+        z = jax.random.normal(key, batch.action.shape)
+        value = self.backup(
+            lambda states: soft_value(state, actor, state.critics, states, z),
+            batch.observation,
+        )
+        log_density = tanh_sample(networks.apply(actor, batch.observation), z)[1]
+        return -jnp.mean(value), log_density
+
+    def _actor_step(
+        self, state: SACState, batch: Batch, hyper: SACHyper, key: Array
+    ) -> tuple[SACState, Metrics, Array]:
+        (loss, log_density), grads = jax.value_and_grad(self.actor_loss, has_aux=True)(
+            state.actor, state, batch, key
+        )
+        actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
+        metrics = {"actor_loss": loss, "entropy": -jnp.mean(log_density)}
+        return state._replace(actor=actor, actor_optimizer=optimizer), metrics, log_density
+
+
+def temperature(state: SACState) -> Array:
+    """The weight of the entropy, α."""
+    return jnp.exp(state.log_temperature)
+
+
+def q_values(critics: Network, states: Array, actions: Array) -> Array:
+    """Both critics' values, [2, B]."""
+    x = jnp.concatenate([states, actions], axis=-1)
+    return jax.vmap(lambda critic: networks.apply(critic, x)[..., 0])(critics)
+
+
+def soft_value(state: SACState, actor: Network, critics: Network, states: Array, z: Array) -> Array:
+    """min_j Q_j(s, a) − α·log π(a|s) at a = tanh(mean + std·z), [B]."""
+    actions, log_density = tanh_sample(networks.apply(actor, states), z)
+    smaller = jnp.min(q_values(critics, states, actions), axis=0)
+    return smaller - temperature(state) * log_density
+
+
+def critic_loss(critics: Network, batch: Batch, target: Array) -> tuple[Array, Array]:
+    """The sum over both critics of their mean squared error, and their mean value."""
+    values = q_values(critics, batch.observation, batch.action)
+    return jnp.sum(jnp.mean(jnp.square(values - target[None]), axis=1)), jnp.mean(values)
+
+
+def _critic_step(
+    state: SACState, batch: Batch, target: Array, hyper: SACHyper
+) -> tuple[SACState, Metrics]:
+    (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+        state.critics, batch, target
+    )
+    critics, optimizer = adam.step(state.critics, grads, state.critic_optimizer, hyper.critic_lr)
+    metrics = {"critic_loss": loss, "value": value}
+    return state._replace(critics=critics, critic_optimizer=optimizer), metrics
+
+
+def _temperature_step(
+    state: SACState, log_density: Array, action_size: int, hyper: SACHyper
+) -> SACState:
+    """Raise the temperature while the entropy is below its aim: loss −α(log π + aim)."""
+    excess = jnp.mean(log_density) + hyper.entropy_per_action * action_size
+    grad = -temperature(state) * lax.stop_gradient(excess)
+    log_temperature, optimizer = adam.step(
+        state.log_temperature, grad, state.temperature_optimizer, hyper.temperature_lr
+    )
+    return state._replace(log_temperature=log_temperature, temperature_optimizer=optimizer)
