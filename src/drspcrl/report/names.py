@@ -71,7 +71,7 @@ _SPARE_COLOURS = (
     ("#cc6677", "#eb93a1"),
 )
 _SPARE_DASHES = ("8 3", "1 2", "8 3 1 3", "")
-_SPARE_MARKERS = "HxX8"
+_SPARE_MARKERS = "H8Xd"
 
 
 def looks(methods: Iterable[str]) -> dict[str, Look]:

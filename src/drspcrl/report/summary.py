@@ -122,7 +122,7 @@ def aggregates(results: Results, algorithm: str) -> Aggregates:
     """Interquartile means, profiles and probabilities of improvement for one algorithm."""
     raw = {task: runs for (name, task), runs in results.runs.items() if name == algorithm}
     scores, left_out = normalised_scores(results, algorithm)
-    scale = "normalised return (0: random actions, 1: vanilla unperturbed)"
+    scale = "normalised return, 0 random actions, 1 vanilla unperturbed"
     if not scores and len(raw) == 1:  # one task needs no common scale
         scores, scale = raw, f"return in {next(iter(raw))}"
     methods = [m for m in results.methods(algorithm) if any(m in task for task in scores.values())]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from drspcrl.report.figures.style import (
     SOFT,
     Sheet,
     brief,
+    fit,
     legend_handles,
     line_style,
     marker_style,
@@ -28,6 +29,7 @@ from drspcrl.report.names import (
 )
 from drspcrl.report.results import NOMINAL, Results
 from drspcrl.report.summary import Aggregates, group_means
+from drspcrl.statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,9 +54,9 @@ class Paint:
         """The looks of these methods, in the order of the legend."""
         return {method: look for method, look in self.looks.items() if method in methods}
 
-    def footer(self, words: str) -> str:
+    def footer(self, words: str) -> tuple[str, str]:
         """How the figure was made, and by which command."""
-        return f"{words}   ·   {self.command}"
+        return words, self.command
 
 
 def training(
@@ -68,19 +70,26 @@ def training(
     drawn = [m for m in paint.looks if any(metric in group.get(m, {}) for group in found)]
     columns = min(4, len(tasks))
     handles = legend_handles(paint.some(drawn), markers=False)
-    sheet = Sheet(-(-len(tasks) // columns), columns, handles)
+    sheet = Sheet(-(-len(tasks) // columns), columns, handles, note=paint.note)
     flat = [axes for row in sheet.panels for axes in row]
     for axes, task, group in zip(flat, tasks, found, strict=False):
         for method in drawn:
             if metric in group.get(method, {}):
                 _band_line(axes, group[method][metric], method, paint.looks[method])
+        shown = [by[metric] for by in group.values() if metric in by]
+        means = np.concatenate([c.mean for c in shown])
+        halves = np.concatenate([c.half_width for c in shown])
+        # ε and β are never negative, whatever a symmetric interval says.
+        least = -np.inf if metric == "episode_return" else 0.0
+        ends = np.maximum([means - halves, means + halves], least)
+        fit(axes.set_ylim, list(means), list(ends.ravel()))
         _dress(axes, task, "environment steps", METRIC_LABELS[metric][1])
     _hide(flat[len(tasks) :])
     counts = [c[metric].n for group in found for c in group.values() if metric in c]
     seeds = _seed_range(np.concatenate(counts))
     footer = paint.footer(f"mean over seeds (n = {seeds}), Student t 95% band")
     title = f"{METRIC_LABELS[metric][0]}, {algorithm_label(algorithm)}"
-    sheet.finish(footer, paint.note, title, paint.folder / name)
+    sheet.finish(footer, title, paint.folder / name)
     return True
 
 
@@ -98,22 +107,27 @@ def robustness(results: Results, algorithm: str, paint: Paint, name: str) -> boo
         return False
     handles = legend_handles(paint.some(results.methods(algorithm)), markers=True)
     size = (PANEL[0], 1.85)
-    sheet = Sheet(len(tasks), len(kinds), handles, size=size, bottom=0.28, footer=0.42)
+    sheet = Sheet(
+        len(tasks), len(kinds), handles, size=size, bottom=0.28, footer=0.5, note=paint.note
+    )
     counts = []
     for row, task in zip(sheet.panels, tasks, strict=True):
         for axes, kind in zip(row, kinds, strict=True):
+            drawn = []
             for method, look in paint.some(results.methods(algorithm, task)).items():
                 points = _levels(results, algorithm, task, method, kind)
                 if points:
                     levels, estimates = zip(*points, strict=True)
-                    counts += [estimate.n for estimate in estimates]
+                    drawn += estimates
                     _errorbar(axes, levels, estimates, method, look)
+            counts += [estimate.n for estimate in drawn]
+            _fit_estimates(axes.set_ylim, drawn)
             bottom, left = task == tasks[-1], kind == kinds[0]
             x, y = perturbation_label(kind) if bottom else "", "return" if left else ""
             _dress(axes, task if left else "", x, y, short_x=False)
     title = f"Return under perturbation, {algorithm_label(algorithm)}"
     footer = f"mean over seeds (n = {_seed_range(counts)}), Student t 95% bars; 0 is unperturbed"
-    sheet.finish(paint.footer(footer), paint.note, title, paint.folder / name)
+    sheet.finish(paint.footer(footer), title, paint.folder / name)
     return True
 
 
@@ -124,7 +138,7 @@ def profiles(by_algorithm: Mapping[str, Aggregates], paint: Paint, name: str) ->
         return False
     methods = [m for aggregate in shown.values() for m in aggregate.profiles]
     handles = legend_handles(paint.some(methods), markers=False)
-    sheet = Sheet(1, len(shown), handles, size=(3.3, 2.7))
+    sheet = Sheet(1, len(shown), handles, size=(3.3, 2.7), note=paint.note)
     for axes, (algorithm, aggregate) in zip(sheet.panels[0], shown.items(), strict=True):
         for method, look in paint.some(list(aggregate.profiles)).items():
             profile = aggregate.profiles[method]
@@ -135,9 +149,9 @@ def profiles(by_algorithm: Mapping[str, Aggregates], paint: Paint, name: str) ->
         unit = "normalised return τ" if "normalised" in aggregate.scale else "return τ"
         _dress(axes, algorithm_label(algorithm), unit, "share of scores > τ", short_y=False)
     scale = next(iter(shown.values())).scale
-    footer = f"{scale}; stratified bootstrap 95% bands over seeds"
+    footer = f"{scale}; stratified bootstrap 95% bands"
     target = paint.folder / name
-    sheet.finish(paint.footer(footer), paint.note, "Performance profiles", target)
+    sheet.finish(paint.footer(footer), "Performance profiles", target)
     return True
 
 
@@ -153,7 +167,7 @@ def improvement(
     if not shown:
         return False
     most = max(len(rivals) for rivals in shown.values())
-    sheet = Sheet(1, len(shown), [], size=(3.3, 0.85 + 0.26 * most), left=1.05)
+    sheet = Sheet(1, len(shown), [], size=(3.3, 0.85 + 0.26 * most), left=1.05, note=paint.note)
     for axes, (algorithm, rivals) in zip(sheet.panels[0], shown.items(), strict=True):
         names = [m for m in reversed(list(paint.looks)) if m in rivals]
         for place, rival in enumerate(names):
@@ -169,7 +183,7 @@ def improvement(
         _dress(axes, algorithm_label(algorithm), label, "", short_x=False, short_y=False)
     title = f"Probability of improvement of {method_label(method)}"
     footer = paint.footer("mean over tasks and settings; stratified bootstrap 95% over seeds")
-    sheet.finish(footer, paint.note, title, paint.folder / name)
+    sheet.finish(footer, title, paint.folder / name)
     return True
 
 
@@ -186,9 +200,12 @@ def frontier(results: Results, algorithm: str, paint: Paint, name: str) -> bool:
         return False
     columns = min(4, len(tasks))
     handles = legend_handles(paint.some(results.methods(algorithm)), markers=True, lines=False)
-    sheet = Sheet(-(-len(tasks) // columns), columns, handles, size=(PANEL[0], 2.6))
+    sheet = Sheet(
+        -(-len(tasks) // columns), columns, handles, size=(PANEL[0], 2.6), note=paint.note
+    )
     flat = [axes for row in sheet.panels for axes in row]
     for axes, task in zip(flat, tasks, strict=False):
+        across, up = [], []
         for method, look in paint.some(results.methods(algorithm, task)).items():
             x = results.cell(algorithm, task, method, NOMINAL)
             y = means.get((algorithm, task, method))
@@ -197,11 +214,15 @@ def frontier(results: Results, algorithm: str, paint: Paint, name: str) -> bool:
             axes.plot([x.low, x.high], [y.value] * 2, color=look.light, lw=1.2, alpha=0.55)
             axes.plot([x.value] * 2, [y.low, y.high], color=look.light, lw=1.2, alpha=0.55)
             axes.plot([x.value], [y.value], **marker_style(method, look), zorder=4)
+            across.append(x)
+            up.append(y)
+        _fit_estimates(axes.set_xlim, across)
+        _fit_estimates(axes.set_ylim, up)
         _dress(axes, task, "unperturbed return", "mean over all settings (M)")
     _hide(flat[len(tasks) :])
     title = f"Robustness against performance, {algorithm_label(algorithm)}"
     footer = paint.footer("mean over seeds, Student t 95% bars")
-    sheet.finish(footer, paint.note, title, paint.folder / name)
+    sheet.finish(footer, title, paint.folder / name)
     return True
 
 
@@ -220,6 +241,11 @@ def _errorbar(axes: "Axes", levels, estimates, method: str, look: Look) -> None:
     )  # fmt: skip
 
 
+def _fit_estimates(axis_limits: Any, estimates: Sequence[Estimate]) -> None:
+    ends = [end for e in estimates for end in (e.low, e.high)]
+    fit(axis_limits, [e.value for e in estimates], ends)
+
+
 def _dress(
     axes: "Axes", title: str, x: str, y: str, *, short_x: bool = True, short_y: bool = True
 ) -> None:
@@ -231,7 +257,6 @@ def _dress(
         shorten_axis(axes.xaxis)
     if short_y:
         shorten_axis(axes.yaxis)
-    axes.margins(x=0.03)
 
 
 def _hide(panels: Sequence["Axes"]) -> None:

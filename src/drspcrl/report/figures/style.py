@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,15 +64,19 @@ class Sheet:
         size: tuple[float, float] = PANEL,
         left: float = 0.58,
         bottom: float = 0.43,
-        footer: float = 0.2,
+        footer: float = 0.32,
+        note: str = "",
     ) -> None:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
 
-        self._handles = handles
-        self._width = max(size[0] * columns, 4.2) + 0.08
-        self._per_row = max(1, int(self._width / 0.98))
-        top = 0.36 + 0.17 * -(-len(handles) // self._per_row)
+        size = max(size[0], 4.2 / columns), size[1]
+        self._handles, self._note = handles, plain(note) if note else ""
+        self._width = size[0] * columns + 0.08
+        self._per_row = max(1, int(self._width / 1.2))
+        # A wide sheet has room for the note beside the title, a narrow one gives it a line.
+        self._note_line = 0.2 if note and self._width < 6.5 else 0.0
+        top = 0.36 + self._note_line + 0.17 * -(-len(handles) // self._per_row)
         self._height = top + size[1] * rows + footer
         panel = size[0] - left - 0.1, size[1] - bottom - 0.32
         with rc_context(_RC):
@@ -91,22 +96,25 @@ class Sheet:
                 for row in range(rows)
             ]
 
-    def finish(self, footer: str, note: str, title: str, target: Path) -> None:
-        """Add title, legend and footer and write `target.png` and `target.svg`."""
+    def finish(self, footer: Sequence[str], title: str, target: Path) -> None:
+        """Add title, legend and footer lines and write `target.png` and `target.svg`."""
         from matplotlib import rc_context
 
         edge, inch = 0.07 / self._width, 1 / self._height
+        high = 1 - (0.08 + self._note_line) * inch
         with rc_context(_RC):
             words = self.figure.text
-            words(edge, 1 - 0.08 * inch, plain(title), va="top", size=11, weight="bold", color=INK)
-            words(edge, 0.06 * inch, plain(footer), size=6.2, color=SOFT)
-            if note:
-                place = {"x": 1 - edge, "y": 1 - 0.09 * inch, "ha": "right", "va": "top"}
-                words(s=plain(note), size=8, weight="bold", color=WARNING, **place)
+            words(edge, high, plain(title), va="top", size=11, weight="bold", color=INK)
+            for line, text in enumerate(reversed(footer)):
+                words(edge, (0.05 + 0.11 * line) * inch, plain(text), size=6.2, color=SOFT)
+            if self._note:
+                side = (edge, "left") if self._note_line else (1 - edge, "right")
+                place = {"x": side[0], "ha": side[1], "y": 1 - 0.08 * inch, "va": "top"}
+                words(s=self._note, size=8, weight="bold", color=WARNING, **place)
             if self._handles:
                 self.figure.legend(
                     handles=self._handles, loc="upper left", ncols=self._per_row, fontsize=8,
-                    bbox_to_anchor=(edge, 1 - 0.3 * inch), borderaxespad=0, handlelength=1.9,
+                    bbox_to_anchor=(edge, high - 0.22 * inch), borderaxespad=0, handlelength=1.9,
                     columnspacing=1.3, handletextpad=0.5, labelspacing=0.35,
                 )  # fmt: skip
             _save(self.figure, target)
@@ -183,3 +191,19 @@ def shorten_axis(axis: Any) -> None:
 
     axis.set_major_locator(MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(short_number))
+
+
+def fit(axis_limits: Any, values: Sequence[float], ends: Sequence[float]) -> None:
+    """Set limits by the values; intervals widen them by at most 60% of their spread each way.
+
+    With two seeds Student's t multiplies the deviation by nine: shown whole, such intervals would
+    press every line flat.
+    """
+    finite = [v for v in values if isfinite(v)]
+    if not finite:
+        return
+    low, high = min(finite), max(finite)
+    spread = high - low or abs(high) or 1.0
+    reach = [e for e in ends if isfinite(e)] + [low, high]
+    low, high = max(min(reach), low - 0.6 * spread), min(max(reach), high + 0.6 * spread)
+    axis_limits(low - 0.06 * spread, high + 0.06 * spread)

@@ -19,7 +19,7 @@ function lineChart(host, series, options) {
   const frame = new Frame(host, {
     ...options,
     xDomain: options.xDomain || extent(xs, 0.02),
-    yDomain: options.yDomain || extent(all.flatMap((e) => [e[0], e[1], e[2]])),
+    yDomain: options.yDomain || fitted(all, 0.05, options.least),
   });
   const order = [...series].sort((a, b) => (a.method === DATA.focus) - (b.method === DATA.focus));
   for (const s of order) drawBand(frame, s);
@@ -33,7 +33,7 @@ function drawBand(frame, s) {
   for (const piece of runsOf(points)) {
     const upper = piece.map(([x, , high]) => [frame.x(x), frame.y(high)]);
     const lower = piece.map(([x, low]) => [frame.x(x), frame.y(low)]).reverse();
-    frame.svg.append(shape("path", { d: `${path([...upper, ...lower])}Z`, fill: colour(s.method), opacity: 0.13 }));
+    frame.inside.append(shape("path", { d: `${path([...upper, ...lower])}Z`, fill: colour(s.method), opacity: 0.13 }));
   }
 }
 
@@ -42,14 +42,14 @@ function drawLine(frame, s) {
   const points = s.values.map((e, i) => (e ? [s.x[i], e[0]] : [null]));
   for (const piece of runsOf(points)) {
     const d = path(piece.map(([x, y]) => [frame.x(x), frame.y(y)]));
-    frame.svg.append(shape("path", { d, fill: "none", stroke: colour(s.method), "stroke-width": focus ? 2.6 : 1.7, "stroke-linejoin": "round", "stroke-dasharray": s.dash ?? DATA.methods[s.method].dash, opacity: s.faint ? 0.55 : 1, class: "series" }));
+    frame.inside.append(shape("path", { d, fill: "none", stroke: colour(s.method), "stroke-width": focus ? 2.6 : 1.7, "stroke-linejoin": "round", "stroke-dasharray": s.dash ?? DATA.methods[s.method].dash, opacity: s.faint ? 0.55 : 1, class: "series" }));
   }
   if (!s.markers) return;
   s.values.forEach((e, i) => {
     if (!e) return;
     const at = frame.x(s.x[i]);
-    if (e[1] !== null && !s.faint) frame.svg.append(shape("line", { x1: at, x2: at, y1: frame.y(e[1]), y2: frame.y(e[2]), stroke: colour(s.method), opacity: 0.6 }));
-    if (!s.faint) frame.svg.append(marker(s.method, at, frame.y(e[0]), focus ? 4 : 3.6));
+    if (e[1] !== null && !s.faint) frame.inside.append(shape("line", { x1: at, x2: at, y1: frame.y(e[1]), y2: frame.y(e[2]), stroke: colour(s.method), opacity: 0.6 }));
+    if (!s.faint) frame.inside.append(marker(s.method, at, frame.y(e[0]), focus ? 4 : 3.6));
   });
 }
 
@@ -66,14 +66,13 @@ function lineStop(frame, series, x, options) {
 // points: {method, x: estimate, y: estimate}
 function crossChart(host, points, options) {
   if (!points.length) return nothing(host, options.none);
-  const ends = (e) => [e[0], e[1], e[2]];
-  const frame = new Frame(host, { ...options, xDomain: extent(points.flatMap((p) => ends(p.x)), 0.06), yDomain: extent(points.flatMap((p) => ends(p.y)), 0.08) });
+  const frame = new Frame(host, { ...options, xDomain: fitted(points.map((p) => p.x), 0.06), yDomain: fitted(points.map((p) => p.y), 0.08) });
   for (const { method, x, y } of points) {
     const paint = { stroke: colour(method), "stroke-width": 1.6, opacity: 0.55 };
-    if (x[1] !== null) frame.svg.append(shape("line", { x1: frame.x(x[1]), x2: frame.x(x[2]), y1: frame.y(y[0]), y2: frame.y(y[0]), ...paint }));
-    if (y[1] !== null) frame.svg.append(shape("line", { x1: frame.x(x[0]), x2: frame.x(x[0]), y1: frame.y(y[1]), y2: frame.y(y[2]), ...paint }));
+    if (x[1] !== null) frame.inside.append(shape("line", { x1: frame.x(x[1]), x2: frame.x(x[2]), y1: frame.y(y[0]), y2: frame.y(y[0]), ...paint }));
+    if (y[1] !== null) frame.inside.append(shape("line", { x1: frame.x(x[0]), x2: frame.x(x[0]), y1: frame.y(y[1]), y2: frame.y(y[2]), ...paint }));
   }
-  for (const { method, x, y } of points) frame.svg.append(marker(method, frame.x(x[0]), frame.y(y[0]), 5));
+  for (const { method, x, y } of points) frame.inside.append(marker(method, frame.x(x[0]), frame.y(y[0]), 5));
   frame.hover(points.map(({ method, x, y }) => ({
     x: frame.x(x[0]), y: frame.y(y[0]), title: `${DATA.methods[method].label}: unperturbed, then all settings`,
     rows: [{ method, estimate: x }, { method, estimate: y }],

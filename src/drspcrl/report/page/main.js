@@ -19,7 +19,7 @@ function drawTraining() {
   const shared = { xLabel: "environment steps", title: (x) => `${x.toLocaleString("en")} steps`, none: "No training curve for this choice" };
   lineChart(byId("return-chart"), metricSeries("episode_return"), { ...shared, label: `Training return, ${here}`, yLabel: "return" });
   const symbol = state.metric === "epsilon" ? "ε" : "β";
-  lineChart(byId("pace-chart"), metricSeries(state.metric), { ...shared, label: `${symbol} during training, ${here}`, yLabel: symbol, none: `No ${symbol} curve for this choice` });
+  lineChart(byId("pace-chart"), metricSeries(state.metric), { ...shared, label: `${symbol} during training, ${here}`, yLabel: symbol, least: 0, none: `No ${symbol} curve for this choice` });
 }
 
 function drawRobustness() {

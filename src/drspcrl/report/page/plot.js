@@ -19,6 +19,20 @@ function extent(values, pad = 0.05) {
   return [low - space, high + space];
 }
 
+// Intervals widen the axis by at most 60% of the values' spread each way: with two seeds they would
+// otherwise press every line flat. What reaches further is cut at the frame; hovering tells it whole.
+function fitted(estimates, pad = 0.05, least = -Infinity) {
+  const values = estimates.map((e) => e[0]);
+  if (!values.length) return [0, 1];
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const spread = high - low || Math.abs(high) || 1;
+  const ends = estimates.flatMap((e) => (e[1] === null ? [] : [Math.max(e[1], least), e[2]])).concat(low, high);
+  const reach = [ends.reduce((a, b) => Math.min(a, b)), ends.reduce((a, b) => Math.max(a, b))];
+  return extent([Math.max(reach[0], low - 0.6 * spread), Math.min(reach[1], high + 0.6 * spread)], pad);
+}
+
+let frames = 0;
+
 class Frame {
   constructor(host, { label, xLabel, yLabel, xDomain, yDomain, left = 62, height = 290, xTicks, xFormat = short, yFormat = short }) {
     this.host = host;
@@ -30,6 +44,11 @@ class Frame {
     this.svg = shape("svg", { viewBox: `0 0 ${this.width} ${height}`, height, role: "img", tabindex: "0", "aria-label": `${label}. Arrow keys step through the values.` });
     this.drawX(xTicks || niceTicks(...xDomain, Math.max(4, Math.floor(this.width / 110))), xFormat, xLabel);
     if (yDomain) this.drawY(yFormat, yLabel);
+    const clip = `frame-${frames++}`;
+    const { right, top, bottom } = this.box;
+    this.svg.append(shape("clipPath", { id: clip }, shape("rect", { x: left - 1, y: top - 1, width: right - left + 8, height: bottom - top + 2 })));
+    this.inside = shape("g", { "clip-path": `url(#${clip})` });
+    this.svg.append(this.inside);
     host.replaceChildren(this.svg);
   }
 
@@ -118,7 +137,7 @@ class Frame {
 
 function tipCells({ method, estimate, format = decimal, tag }) {
   const half = halfWidth(estimate);
-  const symmetric = half !== null && Math.abs(estimate[2] - estimate[0] - half) < 1e-6 * (1 + half);
+  const symmetric = half !== null && Math.abs(estimate[2] - estimate[0] - half) < 1e-4 * (Math.abs(estimate[0]) + half);
   const interval = half === null ? "no interval" : symmetric ? `± ${format(half).replace("+", "")}` : `${format(estimate[1])} to ${format(estimate[2])}`;
   const name = DATA.methods[method].label;
   return [tag ? `${name} (${tag})` : name, format(estimate[0]), interval, `n = ${estimate[3]}`];
