@@ -1,0 +1,75 @@
+"""The command `evaluate`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from drspcrl.evaluation.folders import RunResult
+
+POLICY_FILES = {"last": "policy.safetensors", "best": "policy-best.safetensors"}
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Evaluate every run below a folder under the perturbations of a suite.
+
+    Writes evaluation.csv (for another suite than paper evaluation-SUITE.csv) into each run folder,
+    and evaluation.json with what it was made with beside it.
+    """
+
+    dir: Annotated[Path, tyro.conf.Positional]
+    """A run folder, or a folder with runs at any depth."""
+    episodes: int = 100
+    """Episodes for each setting."""
+    suite: str = "paper"
+    """paper, quick, noise, beyond, worst_case, or the path of a YAML file."""
+    seed: int = 0
+    """Where all randomness comes from; the same for every run."""
+    policy: Literal["last", "best"] = "last"
+    """The policy at the end of training, or the one that did best during it."""
+    overwrite: bool = False
+    """Evaluate again where a result is there already."""
+    stochastic: bool = False
+    """Sample actions as in training, instead of taking their mean."""
+    threads: int = 0
+    """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
+
+    def run(self) -> None:
+        """Evaluate; exit with code 1 if a run had to be left out."""
+        from drspcrl.evaluation import evaluate_runs
+        from drspcrl.policy import load_policy
+
+        results = []
+        for result in evaluate_runs(
+            self.dir, load_policy, self.suite, self.episodes, self.seed,
+            policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
+            deterministic=not self.stochastic, threads=self.threads, show="lines",
+        ):  # fmt: skip
+            print(_line(result), flush=True)
+            results.append(result)
+        if len(results) == 1 and results[0].table is not None:
+            print(results[0].table)
+        if any(result.status == "skipped" for result in results):
+            raise SystemExit(1)
+
+
+def _line(result: "RunResult") -> str:
+    """One line about one run."""
+    line = f"{result.status} {result.path}"
+    if result.reason:
+        line += f": {result.reason}"
+    if result.status != "evaluated" or result.table is None:
+        return line
+    settings = result.table.summary()
+    nominal = [s.mean for s in settings if s.perturbation == "none"]
+    perturbed = [s.mean for s in settings if s.perturbation != "none"]
+    lost = [f"{s.diverged} at {s.perturbation}={s.level:g}" for s in settings if s.diverged]
+    parts = [f"nominal {nominal[0]:.1f}"] if nominal else []
+    if perturbed:
+        parts.append(f"perturbed {sum(perturbed) / len(perturbed):.1f} ({len(perturbed)} settings)")
+    if lost:
+        parts.append(f"episodes that diverged and are left out: {', '.join(lost)}")
+    return f"{line}: {', '.join(parts)}"

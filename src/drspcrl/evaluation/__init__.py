@@ -1,0 +1,44 @@
+"""Robustness evaluation of any policy: every perturbation of a suite, many episodes, one batch."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_EXPORTS = {
+    "EvaluationTable": "drspcrl.evaluation.table",
+    "Outcome": "drspcrl.evaluation.evaluator",
+    "Policy": "drspcrl.evaluation.actor",
+    "Suite": "drspcrl.evaluation.suite",
+    "episode_seed": "drspcrl.evaluation.suite",
+    "evaluate": "drspcrl.evaluation.evaluator",
+    "evaluate_policies": "drspcrl.evaluation.evaluator",
+    "evaluate_runs": "drspcrl.evaluation.folders",
+    "load_suite": "drspcrl.evaluation.suite_file",
+    "suite_names": "drspcrl.evaluation.suite_file",
+}
+
+__all__ = [
+    "EvaluationTable",
+    "Outcome",
+    "Policy",
+    "Suite",
+    "episode_seed",
+    "evaluate",
+    "evaluate_policies",
+    "evaluate_runs",
+    "load_suite",
+    "suite_names",
+]
+
+if TYPE_CHECKING:
+    from drspcrl.evaluation.actor import Policy
+    from drspcrl.evaluation.evaluator import Outcome, evaluate, evaluate_policies
+    from drspcrl.evaluation.folders import evaluate_runs
+    from drspcrl.evaluation.suite import Suite, episode_seed
+    from drspcrl.evaluation.suite_file import load_suite, suite_names
+    from drspcrl.evaluation.table import EvaluationTable
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.evaluation' has no attribute {name!r}")

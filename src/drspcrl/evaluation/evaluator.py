@@ -1,0 +1,199 @@
+"""`evaluate`: one policy or many, every setting of a suite, many episodes each, as one batch."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from drspcrl.envs import BatchEnv, make, task_names
+from drspcrl.envs.simulator import usable_cores
+from drspcrl.errors import InputError
+from drspcrl.evaluation.actor import Actor, Policy
+from drspcrl.evaluation.progress import Progress, Show, progress
+from drspcrl.evaluation.queue import Queue
+from drspcrl.evaluation.record import record
+from drspcrl.evaluation.rollout import Episode, Failure, Rollout
+from drspcrl.evaluation.suite import Suite
+from drspcrl.evaluation.suite_file import load_suite
+from drspcrl.evaluation.table import EvaluationTable
+
+# Enough to keep the threads and the policy's matrix products busy; more only wastes steps at the
+# end, when the queue is empty and the last episodes are finished.
+_SIMULATIONS_PER_CORE = 32
+_SIMULATIONS_IN_PROCESS = 16
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one policy among several: a table, or the reason why there is none."""
+
+    policy: str
+    table: EvaluationTable | None
+    error: InputError | None = None
+
+
+def evaluate(
+    policy: Policy,
+    env: str | Callable[[], gymnasium.Env],
+    suite: str | Path | Suite = "paper",
+    episodes: int = 100,
+    seed: int = 0,
+    *,
+    deterministic: bool = True,
+    clip: bool = False,
+    simulations: int | None = None,
+    threads: int = 0,
+    show: Show | None = "bar",
+) -> EvaluationTable:
+    """Evaluate a policy, from any library, under the perturbations of a suite.
+
+    The result depends on policy, environment, suite, episodes and seed alone: every episode draws
+    from a seed of its own, and the policy is always called with the same number of observations.
+
+    Args:
+        policy: A function that takes observations [n, …] and returns actions [n, …] as arrays, or
+            an object with Stable-Baselines3's `predict`.
+        env: `Hopper`, `HalfCheetah`, `Walker2d`, `Humanoid`, any Gymnasium id with Box spaces, or
+            a function that makes such an environment.
+        suite: A name (see `suite_names`), a path of a YAML file, or a `Suite`.
+        episodes: Episodes for each setting.
+        seed: Where all randomness comes from.
+        deterministic: Passed on to `predict`.
+        clip: Put actions that are out of range back into it instead of refusing them.
+        simulations: How many episodes are played at once; chosen by the number of cores if None.
+        threads: Threads to simulate on, 0 for all usable cores.
+        show: `bar` on a terminal, `lines` to have lines elsewhere too, None for nothing.
+
+    Raises:
+        InputError: Arguments that do not fit, or actions that do not: the message names setting,
+            episode and step.
+    """
+    (outcome,) = evaluate_policies(
+        {"policy": policy}, env, suite, episodes, seed,
+        deterministic=deterministic, clip=clip, simulations=simulations, threads=threads, show=show,
+    )  # fmt: skip
+    if outcome.table is None:
+        raise outcome.error or InputError("the policy could not be evaluated")
+    return outcome.table
+
+
+def evaluate_policies(
+    policies: Mapping[str, Policy],
+    env: str | Callable[[], gymnasium.Env],
+    suite: str | Path | Suite = "paper",
+    episodes: int = 100,
+    seed: int = 0,
+    *,
+    deterministic: bool = True,
+    clip: bool = False,
+    simulations: int | None = None,
+    threads: int = 0,
+    show: Show | None = "bar",
+) -> Iterator[Outcome]:
+    """Evaluate several policies of one task as one batch.
+
+    A policy whose actions are refused does not stop the others.
+
+    Args:
+        policies: Policies by name.
+        env: See `evaluate`, as for all further arguments.
+        suite: A name, a path of a YAML file, or a `Suite`.
+        episodes: Episodes for each policy and setting.
+        seed: Where all randomness comes from; the same for each policy.
+        deterministic: Passed on to `predict`.
+        clip: Put actions that are out of range back into it instead of refusing them.
+        simulations: How many episodes are played at once.
+        threads: Threads to simulate on.
+        show: How progress is shown.
+
+    Yields:
+        An outcome as soon as the last episode of its policy is over.
+    """
+    suite = load_suite(suite)
+    check_numbers(episodes=episodes, seed=seed, simulations=simulations)
+    actors = {name: Actor(policy, deterministic) for name, policy in policies.items()}
+    total = len(actors) * len(suite.rows) * episodes
+    batch = make(env, num_envs=_simulations(env, total, simulations), threads=threads)
+    try:
+        _check_settings(batch, suite)
+        request = {"episodes": int(episodes), "seed": int(seed), "deterministic": deterministic}
+        info = record(batch, env, suite, **request, clip=clip)
+        # One policy after another, so that few of them share a step and each ends early.
+        queue = Queue(tuple(actors), suite.rows, int(episodes))
+        played = Rollout(batch, actors, int(seed), clip).play(queue)
+        with progress(total, str(info["env"]), show) as advance:
+            yield from _outcomes(played, suite, int(episodes), info, advance)
+    finally:
+        batch.close()
+
+
+def check_numbers(episodes: int, seed: int, simulations: int | None = None) -> None:
+    """Raise an `InputError` unless these are whole numbers that make sense."""
+    for name, value, least in (
+        ("episodes", episodes, 1),
+        ("seed", seed, 0),
+        ("simulations", 1 if simulations is None else simulations, 1),
+    ):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+            raise InputError(f"{name} is {value!r}; give a whole number, at least {least}")
+
+
+def _simulations(env: Any, total: int, wanted: int | None) -> int:
+    """How many simulations, such that the last round of the queue is as full as the others."""
+    on_threads = isinstance(env, str) and env.removesuffix("-v5") in task_names()
+    default = _SIMULATIONS_PER_CORE * usable_cores() if on_threads else _SIMULATIONS_IN_PROCESS
+    rounds = -(-total // (wanted or default))
+    return -(-total // rounds)
+
+
+def _check_settings(batch: BatchEnv, suite: Suite) -> None:
+    """Try every setting on one simulation, before any work could be lost to a wrong one."""
+    for row in suite.rows:
+        try:
+            batch.perturb([0], [row.parts])
+        except InputError as error:
+            raise InputError(f"suite {suite.name!r}, setting {row.label}: {error}") from None
+
+
+def _outcomes(
+    played: Iterator[Episode | Failure],
+    suite: Suite,
+    episodes: int,
+    info: Mapping[str, Any],
+    advance: Progress,
+) -> Iterator[Outcome]:
+    """Gather episodes, which end in any order, into tables in the order of the suite."""
+    position = {row.label: k for k, row in enumerate(suite.rows)}
+    whole = len(suite.rows) * episodes
+    open_tables: dict[str, dict[int, Episode]] = {}
+    for item in played:
+        if isinstance(item, Failure):
+            lost = whole - len(open_tables.pop(item.policy, {}))
+            advance(0, lost)
+            yield Outcome(item.policy, None, item.error)
+            continue
+        own = open_tables.setdefault(item.job.policy, {})
+        own[position[item.job.row.label] * episodes + item.job.episode] = item
+        advance(item.length)
+        if len(own) == whole:
+            finished = open_tables.pop(item.job.policy)
+            yield Outcome(item.job.policy, _table([finished[k] for k in range(whole)], info))
+
+
+def _table(episodes: list[Episode], info: Mapping[str, Any]) -> EvaluationTable:
+    returns = np.array([episode.returns for episode in episodes])
+    lost: dict[str, int] = {}
+    for episode in episodes:
+        if np.isnan(episode.returns):
+            lost[episode.job.row.label] = lost.get(episode.job.row.label, 0) + 1
+    return EvaluationTable(
+        perturbation=np.array([episode.job.row.perturbation for episode in episodes]),
+        level=np.array([episode.job.row.level for episode in episodes]),
+        episode=np.array([episode.job.episode for episode in episodes]),
+        returns=returns,
+        length=np.array([episode.length for episode in episodes]),
+        info={**info, "diverged": lost},
+    )

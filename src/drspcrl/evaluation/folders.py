@@ -1,0 +1,184 @@
+"""Evaluate run folders: find them, leave out what is done, write every result where it belongs."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from drspcrl.errors import InputError
+from drspcrl.evaluation.actor import Policy
+from drspcrl.evaluation.evaluator import check_numbers, evaluate_policies
+from drspcrl.evaluation.progress import Show
+from drspcrl.evaluation.suite import Suite
+from drspcrl.evaluation.suite_file import load_suite
+from drspcrl.evaluation.table import EvaluationTable, read_info
+from drspcrl.runs import DEFAULT_SUITE, Run, find_runs, read_run
+
+# What makes an evaluation another one; versions and the like are recorded, not compared.
+_REQUEST = ("settings", "episodes", "seed", "deterministic", "clip", "policy_sha256")
+_LISTED = 8
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What became of one run folder.
+
+    Attributes:
+        path: The folder.
+        status: `evaluated`; `kept`, an earlier result is there; `skipped`, it could not be done.
+        reason: Why it was kept or skipped.
+        table: The result, where there is one.
+    """
+
+    path: Path
+    status: Literal["evaluated", "kept", "skipped"]
+    reason: str = ""
+    table: EvaluationTable | None = None
+
+
+def evaluate_runs(
+    root: str | Path,
+    load: Callable[[Path], Policy],
+    suite: str | Path | Suite = DEFAULT_SUITE,
+    episodes: int = 100,
+    seed: int = 0,
+    *,
+    policy_file: str = "policy.safetensors",
+    overwrite: bool = False,
+    deterministic: bool = True,
+    threads: int = 0,
+    show: Show | None = "bar",
+) -> Iterator[RunResult]:
+    """Evaluate every run at or below a folder, all runs of a task as one batch.
+
+    The result is `evaluation.csv` (`evaluation-<suite>.csv` for suites other than `paper`) in the
+    run's folder, with what it was made with in the `.json` beside it; each is written as soon as
+    the run is done, so a stopped evaluation goes on where it was.
+
+    Args:
+        root: A run folder, or a folder with run folders at any depth.
+        load: Makes a policy of a policy file.
+        suite: A name, a path of a YAML file, or a `Suite`.
+        episodes: Episodes for each setting.
+        seed: Where all randomness comes from; the same for every run.
+        policy_file: Which of a run's policies, relative to its folder.
+        overwrite: Evaluate again where a result is there already.
+        deterministic: Whether policies act deterministically.
+        threads: Threads to simulate on, 0 for all usable cores.
+        show: How progress is shown.
+
+    Raises:
+        InputError: No runs there, or arguments that do not fit.
+    """
+    suite = load_suite(suite)
+    check_numbers(episodes=episodes, seed=seed)
+    request = {
+        "settings": list(suite.labels), "episodes": episodes, "seed": seed,
+        "deterministic": deterministic, "clip": False,
+    }  # fmt: skip
+    by_task: dict[str, dict[str, _Prepared]] = {}
+    for folder in _folders(Path(root)):
+        found = _prepare(folder, folder / policy_file, load, suite, request, overwrite)
+        if isinstance(found, RunResult):
+            yield found
+        else:
+            by_task.setdefault(found.run.environment, {})[str(folder)] = found
+    for task, prepared in by_task.items():
+        options = {"deterministic": deterministic, "threads": threads, "show": show}
+        yield from _evaluate_task(task, prepared, suite, (episodes, seed), options)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    run: Run
+    policy: Policy
+    policy_file: str
+    digest: str
+
+
+def result_path(folder: Path, suite: str) -> Path:
+    """Where the result of a suite is kept in a run folder."""
+    return folder / ("evaluation.csv" if suite == DEFAULT_SUITE else f"evaluation-{suite}.csv")
+
+
+def _folders(root: Path) -> Sequence[Path]:
+    if not root.is_dir():
+        what = "is a file" if root.exists() else "does not exist"
+        raise InputError(
+            f"{root} {what}; give a run folder or a folder with runs (a policy of another library "
+            "is evaluated in Python, with drspcrl.evaluate)"
+        )
+    folders = list(find_runs(root))
+    if not folders:
+        names = sorted(p.name + "/" * p.is_dir() for p in root.iterdir())
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        listed = ", ".join(names[:_LISTED]) + more if names else "nothing"
+        raise InputError(
+            f"no run at or below {root}, which holds {listed}; a run folder has run.json, "
+            "config.yaml and policy.safetensors"
+        )
+    return folders
+
+
+def _prepare(
+    folder: Path,
+    file: Path,
+    load: Callable[[Path], Policy],
+    suite: Suite,
+    request: Mapping[str, Any],
+    overwrite: bool,
+) -> "_Prepared | RunResult":
+    """A run that is ready to be evaluated, or what becomes of it instead."""
+    try:
+        run = read_run(folder, metrics=())
+        digest = _digest(file)
+        path = result_path(folder, suite.name)
+        if path.exists() and not overwrite:
+            return _kept(path, {**request, "policy_sha256": digest})
+        policy = load(file)
+    except InputError as error:
+        return RunResult(folder, "skipped", str(error))
+    return _Prepared(run, policy, file.relative_to(folder).as_posix(), digest)
+
+
+def _kept(path: Path, request: Mapping[str, Any]) -> RunResult:
+    """An earlier result stays; where it answers another question, that is said."""
+    info = read_info(path)
+    differs = [name for name in _REQUEST if info.get(name) != request[name]]
+    reason = f"{path.name} is there already"
+    if differs:
+        names = ", ".join(name.removesuffix("_sha256") for name in differs)
+        reason += f", made with other {names}; --overwrite replaces it"
+    return RunResult(path.parent, "kept", reason, EvaluationTable.from_csv(path))
+
+
+def _digest(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        raise InputError(f"it has no {file.name}: nothing to evaluate yet") from None
+
+
+def _evaluate_task(
+    task: str,
+    prepared: Mapping[str, _Prepared],
+    suite: Suite,
+    episodes_and_seed: tuple[int, int],
+    options: Mapping[str, Any],
+) -> Iterator[RunResult]:
+    waiting = dict(prepared)
+    policies = {name: one.policy for name, one in prepared.items()}
+    try:
+        for outcome in evaluate_policies(policies, task, suite, *episodes_and_seed, **options):
+            one = waiting.pop(outcome.policy)
+            if outcome.table is None:
+                yield RunResult(one.run.path, "skipped", str(outcome.error))
+                continue
+            policy = {"policy_file": one.policy_file, "policy_sha256": one.digest}
+            table = replace(outcome.table, info={**outcome.table.info, **policy})
+            table.to_csv(result_path(one.run.path, suite.name))
+            yield RunResult(one.run.path, "evaluated", table=table)
+    except InputError as error:
+        # A task that is unknown here, or has no such physics: the runs of other tasks go on.
+        yield from (RunResult(one.run.path, "skipped", str(error)) for one in waiting.values())

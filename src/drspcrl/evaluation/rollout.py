@@ -1,0 +1,154 @@
+"""Play a queue of episodes on a fixed number of simulations.
+
+Whatever the number of episodes, only `env.num_envs` are under way; a simulation whose episode ends
+takes the next one from the queue, whoever's policy and whichever setting it is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drspcrl.envs import BatchEnv
+from drspcrl.errors import InputError
+from drspcrl.evaluation.actions import ActionError, checked
+from drspcrl.evaluation.actor import BLOCK, Actor
+from drspcrl.evaluation.blas import one_thread_each
+from drspcrl.evaluation.noise import EpisodeNoise
+from drspcrl.evaluation.queue import Job, Queue
+from drspcrl.evaluation.suite import episode_seed
+
+
+@dataclass(frozen=True)
+class Episode:
+    """How it went; the return of a simulation that diverged is nan."""
+
+    job: Job
+    returns: float
+    length: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A policy whose actions were refused; its further episodes are not played."""
+
+    policy: str
+    error: InputError
+
+
+class Rollout:
+    """Plays episodes.
+
+    Args:
+        env: The simulations, at most as many as there are episodes.
+        actors: Policies by name.
+        seed: The evaluation's seed.
+        clip: Whether actions out of range are clipped instead of refused.
+    """
+
+    def __init__(self, env: BatchEnv, actors: Mapping[str, Actor], seed: int, clip: bool):
+        self._env, self._actors, self._seed, self._clip = env, actors, seed, clip
+        self._jobs: list[Job | None] = [None] * env.num_envs
+        self._block = np.full(env.num_envs, -1)
+        self._slot = np.arange(env.num_envs) % BLOCK
+        self._returns = np.zeros(env.num_envs)
+        self._lengths = np.zeros(env.num_envs, np.int64)
+        self._observation = np.zeros((0, *env.observation_space.shape))
+        self._noise = EpisodeNoise(env.num_envs, env.action_space.shape)
+        self._one_thread_each = one_thread_each()
+
+    def play(self, queue: Queue) -> Iterator[Episode | Failure]:
+        """Play all episodes of a queue."""
+        self._replace(range(self._env.num_envs), queue)
+        while any(self._jobs):
+            actions, failures = self._act()
+            if failures:
+                yield from failures
+                for failure in failures:
+                    queue.give_up(failure.policy)
+                    self._replace(self._playing(failure.policy), queue)
+                continue
+            step = self._env.step(actions)
+            self._returns += np.where(step.diverged, np.nan, step.reward)
+            self._lengths += 1
+            self._observation = step.observation
+            ended = [int(i) for i in np.flatnonzero(step.ended) if self._jobs[i]]
+            for i in ended:
+                job = self._jobs[i]
+                assert job is not None
+                yield Episode(job, float(self._returns[i]), int(self._lengths[i]))
+            self._replace(ended, queue)
+
+    def _replace(self, simulations: Sequence[int], queue: Queue) -> None:
+        """Give simulations their next episodes, as long as there are any."""
+        begun = []
+        for i in simulations:
+            self._jobs[i] = job = queue.take(int(self._slot[i]))
+            if job is None:
+                self._block[i] = -1
+                continue
+            if job.slot != self._slot[i] or self._block[i] < 0:
+                self._slot[i] = job.slot
+                self._block[i] = -1
+                taken = self._block[self._slot == job.slot]
+                self._block[i] = next(k for k in range(len(taken) + 1) if k not in taken)
+            begun.append(i)
+        if begun:
+            self._begin(np.array(begun))
+
+    def _begin(self, simulations: np.ndarray) -> None:
+        jobs = [job for i in simulations if (job := self._jobs[i])]
+        seeds = [episode_seed(self._seed, job.row.parts, job.episode) for job in jobs]
+        self._env.perturb(simulations, [job.row.parts for job in jobs])
+        self._noise.begin(simulations, seeds)
+        first = self._env.reset(simulations, seeds=seeds)
+        if not len(self._observation):
+            self._observation = np.zeros((self._env.num_envs, *first.shape[1:]), first.dtype)
+        self._observation[simulations] = first
+        self._returns[simulations] = 0.0
+        self._lengths[simulations] = 0
+
+    def _act(self) -> tuple[np.ndarray, list[Failure]]:
+        """The actions of all simulations, and the policies that gave none to be used."""
+        space = self._env.action_space
+        # Simulations without an episode are fed with the middle of the range.
+        middle = ((space.low + space.high) / 2).astype(space.dtype)
+        actions = np.broadcast_to(middle, (self._env.num_envs, *space.shape)).copy()
+        failures = []
+        for policy in dict.fromkeys(job.policy for job in self._jobs if job):
+            own = np.array(self._playing(policy))
+            try:
+                for block in np.unique(self._block[own]):
+                    rows = own[self._block[own] == block]
+                    actions[rows] = self._ask(policy, int(block), rows)
+            except ActionError as error:
+                failures.append(Failure(policy, error))
+        return actions, failures
+
+    def _playing(self, policy: str) -> list[int]:
+        return [i for i, job in enumerate(self._jobs) if job and job.policy == policy]
+
+    def _ask(self, policy: str, block: int, simulations: np.ndarray) -> np.ndarray:
+        """The actions of the simulations in one block; an error says where it happened."""
+        slots = self._slot[simulations]
+        seen = np.zeros((BLOCK, *self._observation.shape[1:]), self._observation.dtype)
+        seen[slots] = self._observation[simulations]
+        began = np.zeros(BLOCK, bool)
+        began[slots] = self._lengths[simulations] == 0
+        noise = self._noise.of(simulations, slots)
+        try:
+            with self._one_thread_each():
+                answer = self._actors[policy](block, seen, began, noise)
+            return checked(answer, slots, BLOCK, self._env.action_space, self._clip)
+        except ActionError as error:
+            raise ActionError(f"{error} ({self._where(simulations[error.row])})") from None
+        except InputError as error:
+            raise ActionError(f"{error} ({self._where(simulations[0])})") from None
+        except Exception as error:
+            error.add_note(f"The policy was asked for an action: {self._where(simulations[0])}.")
+            raise
+
+    def _where(self, simulation: int) -> str:
+        job = self._jobs[simulation]
+        assert job is not None
+        return f"setting {job.row.label}, episode {job.episode}, step {self._lengths[simulation]}"

@@ -1,0 +1,123 @@
+"""Suites as YAML files: those of the package, in `suites/`, and the user's own of the same form."""
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from drspcrl.errors import InputError
+from drspcrl.evaluation.suite import Suite
+from drspcrl.perturbations import Perturbation, Setting, grid, parse
+
+_FORMS = (
+    "write a setting in words (none, action=0.3), {perturbation: NAME, levels: [...]} with "
+    "optional settings, or {grid: {PARAMETER: [factors]}}"
+)
+
+
+def suite_names() -> tuple[str, ...]:
+    """The suites that come with the package."""
+    files = (resources.files("drspcrl.evaluation") / "suites").iterdir()
+    return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".yaml")))
+
+
+def load_suite(suite: str | Path | Suite) -> Suite:
+    """Find a suite by its name, or read one from a YAML file.
+
+    Args:
+        suite: `paper`, `quick`, … (see `suite_names`), a path that ends in `.yaml` or `.yml`, or a
+            suite, which is returned as it is.
+
+    Raises:
+        InputError: An unknown name, or a file that is missing or not as it should be.
+    """
+    if isinstance(suite, Suite):
+        return suite
+    if isinstance(suite, str) and suite in suite_names():
+        return _shipped(suite)
+    path = Path(suite)
+    if path.suffix not in (".yaml", ".yml"):
+        raise InputError(
+            f"suite {str(suite)!r} is unknown; choose from {', '.join(suite_names())}, or give the "
+            "path of your own YAML file"
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"suite file {path} cannot be read: {error}") from None
+    found = _parsed(text, path.stem, str(path))
+    if found.name in suite_names() and found.labels != _shipped(found.name).labels:
+        # Its results would pass for those of the suite everybody knows by that name.
+        raise InputError(
+            f"suite file {path} has the name of the package's suite {found.name!r} but other "
+            "settings; rename the file"
+        )
+    return found
+
+
+def _shipped(name: str) -> Suite:
+    file = resources.files("drspcrl.evaluation") / "suites" / f"{name}.yaml"
+    return _parsed(file.read_text(encoding="utf-8"), name, f"suite {name}")
+
+
+def _parsed(text: str, name: str, source: str) -> Suite:
+    try:
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{source} is not valid YAML: {reason}") from None
+    _check_keys(content, {"settings"}, {"description"}, f"{source}")
+    items, description = content["settings"], content.get("description", "")
+    if not isinstance(items, list) or not isinstance(description, str):
+        raise InputError(f"{source}: settings must be a list and description a text")
+    settings: list[Setting] = []
+    for position, item in enumerate(items, start=1):
+        try:
+            settings += _settings(item)
+        except InputError as error:
+            raise InputError(f"{source}, setting {position}: {error}") from None
+    return Suite(name, tuple(settings), " ".join(description.split()))
+
+
+def _settings(item: Any) -> list[Setting]:
+    """The settings that one item of the list stands for."""
+    if isinstance(item, str):
+        return [parse(re.sub(r"\s", "", item))]
+    if isinstance(item, Mapping) and "grid" in item:
+        _check_keys(item, {"grid"}, set(), "a grid")
+        return list(grid(_factors(item["grid"])))
+    if isinstance(item, Mapping) and "perturbation" in item:
+        _check_keys(item, {"perturbation", "levels"}, {"settings"}, "a perturbation")
+        name, settings = item["perturbation"], item.get("settings", {})
+        if not isinstance(name, str) or not isinstance(settings, Mapping):
+            raise InputError(
+                f"perturbation is {name!r} and settings {settings!r}; give a name, and names with "
+                "values"
+            )
+        return [Perturbation(name, level, settings) for level in _numbers(item["levels"])]
+    raise InputError(f"{item!r} is not understood; {_FORMS}")
+
+
+def _factors(axes: Any) -> dict[str, list[float]]:
+    if not isinstance(axes, Mapping) or not all(isinstance(name, str) for name in axes):
+        raise InputError(f"grid is {axes!r}; give parameters with lists of factors")
+    return {name: _numbers(factors) for name, factors in axes.items()}
+
+
+def _numbers(found: Any) -> list[float]:
+    numeric = isinstance(found, list) and all(
+        isinstance(x, int | float) and not isinstance(x, bool) for x in found
+    )
+    if not numeric or not found:
+        raise InputError(f"levels are {found!r}; give a list of numbers such as [0.1, 0.2]")
+    return found
+
+
+def _check_keys(found: Any, needed: set[str], optional: set[str], what: str) -> None:
+    if not isinstance(found, Mapping) or not needed <= set(found) <= needed | optional:
+        keys = sorted(map(str, found)) if isinstance(found, Mapping) else repr(found)
+        extra = f" and may have {', '.join(sorted(optional))}" if optional else ""
+        raise InputError(f"{what} has {keys}; it needs {', '.join(sorted(needed))}{extra}")

@@ -1,0 +1,171 @@
+"""The result: one row per episode, and what it was made with."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drspcrl.errors import InputError
+from drspcrl.evaluation.suite import number
+from drspcrl.runs import EVALUATION_COLUMNS, read_evaluation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Summary(NamedTuple):
+    """One setting of a table; mean and standard deviation leave out episodes that diverged."""
+
+    perturbation: str
+    level: float
+    mean: float
+    std: float
+    length: float
+    episodes: int
+    diverged: int
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationTable:
+    """Episodes of one policy, in the order of the suite.
+
+    Attributes:
+        perturbation: Name of the perturbation, `none` for nominal episodes; str[rows].
+        level: How strong it was, 0 for nominal episodes; float[rows].
+        episode: Number of the episode in its setting, from 0; int[rows].
+        returns: Undiscounted return, nan where the simulation diverged; float[rows]. Its column
+            is called `return`, as in `table["return"]`.
+        length: Steps; int[rows].
+        info: What the table was made with: environment, suite, seed, versions, physics parameters.
+    """
+
+    perturbation: np.ndarray
+    level: np.ndarray
+    episode: np.ndarray
+    returns: np.ndarray
+    length: np.ndarray
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def diverged(self) -> np.ndarray:
+        """Where the simulation left the finite numbers, bool[rows]."""
+        return np.isnan(self.returns)
+
+    def __len__(self) -> int:
+        return len(self.returns)
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        """A column by the name it has in CSV files."""
+        if column not in EVALUATION_COLUMNS:
+            raise KeyError(f"{column!r} is no column; choose from {', '.join(EVALUATION_COLUMNS)}")
+        return self.returns if column == "return" else getattr(self, column)
+
+    def summary(self) -> list[Summary]:
+        """Mean and standard deviation for every setting, in the order of the suite."""
+        rows: dict[tuple[str, float], list[int]] = {}
+        for i, key in enumerate(zip(self.perturbation.tolist(), self.level.tolist(), strict=True)):
+            rows.setdefault(key, []).append(i)
+        return [self._summary(*key, np.array(own)) for key, own in rows.items()]
+
+    def _summary(self, perturbation: str, level: float, rows: np.ndarray) -> Summary:
+        returns = self.returns[rows]
+        kept = returns[np.isfinite(returns)]
+        mean = float(np.mean(kept)) if len(kept) else np.nan
+        std = float(np.std(kept, ddof=1)) if len(kept) > 1 else np.nan
+        length = float(np.mean(self.length[rows]))
+        lost = int(self.diverged[rows].sum())
+        return Summary(perturbation, level, mean, std, length, len(rows), lost)
+
+    def __str__(self) -> str:
+        head = ("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")
+        body = [
+            (s.perturbation, number(s.level), f"{s.mean:.1f}", f"{s.std:.1f}", f"{s.length:.0f}",
+             str(s.episodes), str(s.diverged))
+            for s in self.summary()
+        ]  # fmt: skip
+        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+        return "\n".join(
+            "  ".join(f"{x:<{w}}" if i == 0 else f"{x:>{w}}" for i, (x, w) in enumerate(pairs))
+            for pairs in ([*zip(line, widths, strict=True)] for line in (head, *body))
+        )
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the rows to `path`, and `info` beside it, with the suffix `.json`.
+
+        Both are written aside and put in place, the rows last, so a table that is there is whole.
+        """
+        path = Path(path)
+        if path.suffix != ".csv":
+            raise InputError(f"the table's path is {path}; it must end in .csv")
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(EVALUATION_COLUMNS)
+        columns = (
+            self.perturbation.tolist(),
+            map(number, self.level.tolist()),
+            self.episode.tolist(),
+            map(number, self.returns.tolist()),
+            self.length.tolist(),
+        )
+        writer.writerows(zip(*columns, strict=True))
+        if self.info:
+            _replace(path.with_suffix(".json"), json.dumps(self.info, indent=2) + "\n")
+        _replace(path, text.getvalue())
+
+    @classmethod
+    def from_csv(cls, path: str | Path) -> "EvaluationTable":
+        """Read what `to_csv` wrote, or any CSV file with these columns.
+
+        Raises:
+            InputError: A file that is missing or damaged.
+        """
+        found = read_evaluation(path)
+        whole = found.episode, found.length
+        if any(np.any(column != np.floor(column)) for column in whole):
+            raise InputError(f"{Path(path).name} is damaged: episode and length are whole numbers")
+        episode, length = (column.astype(np.int64) for column in whole)
+        info = read_info(path)
+        return cls(found.perturbation, found.level, episode, found.returns, length, info)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a pandas DataFrame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("to_pandas() needs pandas; install it: pip install pandas") from None
+        return pd.DataFrame({name: self[name] for name in EVALUATION_COLUMNS})
+
+
+def read_info(path: str | Path) -> dict[str, Any]:
+    """What the table at `path` was made with; empty where nothing beside it says so."""
+    beside = Path(path).with_suffix(".json")
+    if not beside.exists():
+        return {}
+    try:
+        info = json.loads(beside.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{beside.name} cannot be read: {reason}") from None
+    if not isinstance(info, dict):
+        raise InputError(f"{beside.name} is damaged: it holds no mapping of names to values")
+    return info
+
+
+def _replace(path: Path, text: str) -> None:
+    # Hidden, and with the process in its name: two evaluations at once do not meet in one file.
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
