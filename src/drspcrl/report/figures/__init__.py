@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from drspcrl.report.curves import METRICS, Curves
-from drspcrl.report.figures import panels
-from drspcrl.report.figures.panels import Paint
+from drspcrl.report.figures.paint import Paint
+from drspcrl.report.figures.pooled import improvement, profiles
+from drspcrl.report.figures.settings import frontier, robustness
+from drspcrl.report.figures.training import training
 from drspcrl.report.names import FOCUS, in_order, ordered_methods, slugs
 from drspcrl.report.results import Results
 from drspcrl.report.summary import Aggregates
@@ -47,7 +49,7 @@ def _training_figures(curves: Curves, tasks: Sequence[str], paint: Paint) -> lis
     algorithms = in_order({algorithm for algorithm, _ in curves}, ("ppo", "sac", "ddpg"))
     files = slugs(algorithms)
     named = [(a, m, f"{_METRIC_FILES[m]}-{files[a]}") for a in algorithms for m in METRICS]
-    return [name for a, m, name in named if panels.training(curves, a, tasks, m, paint, name)]
+    return [name for a, m, name in named if training(curves, a, tasks, m, paint, name)]
 
 
 def _evaluation_figures(
@@ -55,14 +57,14 @@ def _evaluation_figures(
 ) -> list[str]:
     made = []
     for algorithm, file in slugs(results.algorithms).items():
-        for kind, draw in (("robustness", panels.robustness), ("frontier", panels.frontier)):
+        for kind, draw in (("robustness", robustness), ("frontier", frontier)):
             name = f"{kind}-{file}{suffix}"
             if draw(results, algorithm, paint, name):
                 made.append(name)
-    if panels.profiles(aggregates, paint, f"profiles{suffix}"):
+    if profiles(aggregates, paint, f"profiles{suffix}"):
         made.append(f"profiles{suffix}")
     methods = ordered_methods(results.methods())
     focus = FOCUS if FOCUS in methods else (methods[-1] if methods else FOCUS)
-    if panels.improvement(aggregates, focus, paint, f"improvement{suffix}"):
+    if improvement(aggregates, focus, paint, f"improvement{suffix}"):
         made.append(f"improvement{suffix}")
     return made
