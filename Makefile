@@ -42,6 +42,9 @@ test: $(VENV)/.dev  ## the tests that every change must pass
 test-all: $(VENV)/.dev $(VENV)/.docs  ## all tests; a skipped test is a failure here
 	$(PYTEST) -m "not peers" --fail-on-skip
 
+test-peers: $(VENV)/.dev  ## comparisons with other libraries, in environments that the tests make
+	$(BIN)/python -m pytest -m peers
+
 test-bundle: $(VENV)/.dev  ## a quick suite on the packages of an offline bundle alone
 	$(BIN)/python scripts/offline_bundle --check
 

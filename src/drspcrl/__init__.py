@@ -16,14 +16,49 @@ __version__ = version("drspcrl")
 # name → module that defines it
 _EXPORTS = {
     "InputError": "drspcrl.errors",
+    "load_policy": "drspcrl.policy",
 }
-_SUBPACKAGES = ("divergences", "errors")
+_SUBPACKAGES = (
+    "data",
+    "divergences",
+    "envs",
+    "errors",
+    "perturbations",
+    "report",
+    "runs",
+    "statistics",
+    "tabular",
+)
 
-__all__ = ["InputError", "__version__", "divergences", "errors"]
+__all__ = [
+    "InputError",
+    "__version__",
+    "data",
+    "divergences",
+    "envs",
+    "errors",
+    "load_policy",
+    "perturbations",
+    "report",
+    "runs",
+    "statistics",
+    "tabular",
+]
 
 if TYPE_CHECKING:
-    from drspcrl import divergences, errors
+    from drspcrl import (
+        data,
+        divergences,
+        envs,
+        errors,
+        perturbations,
+        report,
+        runs,
+        statistics,
+        tabular,
+    )
     from drspcrl.errors import InputError
+    from drspcrl.policy import load_policy
 
 
 def __getattr__(name: str) -> Any:

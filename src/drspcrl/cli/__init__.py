@@ -11,6 +11,7 @@ from drspcrl.errors import InputError
 # Subcommand → the dataclass in the module of the same name whose `run` does the work. These
 # modules import nothing heavy before `run`.
 COMMANDS = {
+    "report": "Report",
     "solve": "Solve",
     "doctor": "Doctor",
 }

@@ -1,4 +1,7 @@
-"""Measure the return of uniformly random actions, the zero of the normalised difference."""
+"""Measure the return of uniformly random actions, the zero of the normalised difference.
+
+python scripts/random_returns.py
+"""
 
 import csv
 import os
@@ -30,11 +33,13 @@ def measure(task: str, episodes: int = EPISODES, seed: int = 0) -> tuple[float, 
 
 
 def main() -> None:
-    """Write `random_returns.csv` beside this file."""
+    """Write the table that ships with the package."""
     import gymnasium
     import mujoco
 
-    target = Path(__file__).with_suffix(".csv")
+    import drspcrl.data
+
+    target = Path(drspcrl.data.__file__).with_name("random_returns.csv")
     aside = target.with_suffix(".tmp")
     with aside.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
