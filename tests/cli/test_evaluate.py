@@ -1,0 +1,86 @@
+"""`drspcrl evaluate`, from its arguments to its files."""
+
+import json
+
+import numpy as np
+import pytest
+import tyro
+
+from drspcrl.cli.evaluate import Evaluate
+from drspcrl.errors import InputError
+from drspcrl.evaluation import EvaluationTable
+from drspcrl.policy import Policy, save_policy
+
+
+def run_command(*arguments):
+    tyro.cli(Evaluate, args=list(map(str, arguments))).run()
+
+
+def policy(action: float) -> Policy:
+    """A policy that always does the same."""
+    return Policy(
+        kind="gaussian",
+        activation="relu",
+        layers=((np.zeros((3, 1), np.float32), np.full(1, action / 2, np.float32)),),
+        action_low=np.full(1, -2, np.float32),
+        action_high=np.full(1, 2, np.float32),
+        observation_mean=np.zeros(3, np.float32),
+        observation_scale=np.ones(3, np.float32),
+        observation_clip=np.inf,
+        noise_log_std=np.zeros(1, np.float32),
+    )
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    folder = tmp_path / "Pendulum-v1-sac-vanilla-s0"
+    folder.mkdir()
+    identity = {"env": "Pendulum-v1", "algorithm": "sac", "method": "vanilla", "seed": 0}
+    (folder / "run.json").write_text(json.dumps({"format_version": 1, **identity}))
+    (folder / "config.yaml").write_text(json.dumps(identity))
+    save_policy(folder / "policy.safetensors", policy(0.0))
+    save_policy(folder / "policy-best.safetensors", policy(1.0))
+    return folder
+
+
+def test_a_run_is_evaluated_and_the_table_shown(run_folder, capsys):
+    run_command(run_folder.parent, "--suite", "noise", "--episodes", 2, "--seed", 3)
+    table = EvaluationTable.from_csv(run_folder / "evaluation-noise.csv")
+    assert len(table) == 22
+    assert (table.info["seed"], table.info["episodes"]) == (3, 2)
+    out, err = capsys.readouterr()
+    assert f"evaluated {run_folder}: nominal {np.mean(table.returns[:2]):.1f}, perturbed" in out
+    assert "(10 settings)" in out
+    assert str(table) in out
+    assert "22 of 22 episodes" in err
+    run_command(run_folder.parent, "--suite", "noise", "--episodes", 2, "--seed", 3)
+    assert f"kept {run_folder}: evaluation-noise.csv is there already\n" in capsys.readouterr().out
+
+
+def test_an_own_suite_and_the_best_policy(run_folder, tmp_path):
+    suite = tmp_path / "mine.yaml"
+    suite.write_text("settings: [none]")
+    returns = {}
+    for which in ("last", "best"):
+        run_command(run_folder, "--suite", suite, "--episodes", 1, "--policy", which, "--overwrite")
+        table = EvaluationTable.from_csv(run_folder / "evaluation-mine.csv")
+        returns[which] = table.returns[0]
+    assert table.info["policy_file"] == "policy-best.safetensors"
+    assert returns["last"] != returns["best"]
+    run_command(run_folder, "--suite", suite, "--episodes", 1, "--stochastic", "--overwrite")
+    assert (
+        EvaluationTable.from_csv(run_folder / "evaluation-mine.csv").returns[0]
+        not in returns.values()
+    )
+
+
+def test_a_run_that_cannot_be_evaluated_gives_exit_code_1(run_folder, capsys):
+    with pytest.raises(SystemExit) as stopped:  # Pendulum has no MuJoCo model
+        run_command(run_folder, "--episodes", 1)
+    assert stopped.value.code == 1
+    assert "setting environment=0.1" in capsys.readouterr().out
+
+
+def test_no_runs_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="no run at or below"):
+        run_command(tmp_path)
