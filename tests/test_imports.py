@@ -21,7 +21,7 @@ ALLOWED = {
     "nominal": {"divergences"},
     "envs": {"perturbations"},
     "perturbations": {"envs"},
-    "learners": {"divergences", "nominal"},
+    "learners": {"divergences", "nominal", "policy"},
     "curricula": {"divergences"},
     "baselines": {"learners", "envs", "perturbations", "divergences", "nominal"},
     "policy": {"runs"},

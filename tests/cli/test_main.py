@@ -11,7 +11,7 @@ from drspcrl.cli.mistakes import condense
     ("arguments", "message"),
     [
         ([], "drspcrl: error: Expected one of {"),
-        (["sove"], "Unrecognized options: sove; available subcommands: solve"),
+        (["sove"], "Unrecognized options: sove; available subcommands: "),
         (["solve", "--budgt", "3"], "perhaps you meant --budget"),
         (["solve", "--budget", "many"], "could not convert string to float: 'many'"),
         (["doctor", "extra"], "extra"),
