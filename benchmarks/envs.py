@@ -1,12 +1,14 @@
 """Environment steps per second beside plain Gymnasium, AsyncVectorEnv and EnvPool.
 
 All are measured in the same run, in turns, with the same kind of random actions; EnvPool lives in
-an environment of its own that this script makes on first use. Run it on a quiet machine:
+an environment of its own that this script makes on first use. Ratios are given by the clock, which
+needs a quiet machine, and per core-second of all processes involved, which hardly does:
 
     python benchmarks/envs.py
 """
 
 import json
+import multiprocessing
 import os
 import statistics
 import subprocess
@@ -116,7 +118,7 @@ def envpool_python() -> Path | None:
 
 
 def envpool(
-    python: Path, task: str, num_envs: int, threads: int, stack: ExitStack
+    python: Path, task: str, num_envs: int, threads: int, stack: ExitStack, pids: list[int]
 ) -> Measure | None:
     arguments = [str(python), "-c", _ENVPOOL, f"{task}-v5", str(num_envs), str(threads)]
     pipe = subprocess.PIPE
@@ -126,6 +128,7 @@ def envpool(
     assert child.stdin is not None
     assert child.stdout is not None
     stdin, stdout = child.stdin, child.stdout
+    pids.append(child.pid)
     stack.callback(stdin.close)
     if stdout.readline().strip() != "ready":
         return None
@@ -137,32 +140,55 @@ def envpool(
     return measure
 
 
+def core_seconds(others: list[int]) -> float:
+    """Processor time used so far by this process, its workers and `others` (Linux)."""
+    workers = [worker.pid for worker in multiprocessing.active_children() if worker.pid]
+    ticks = 0
+    for pid in (os.getpid(), *workers, *others):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def compare(task: str, python: Path | None, cores: int, seconds: float, rounds: int) -> list[str]:
     """One row of the table: medians over interleaved rounds, ratios from the same rounds."""
+    others: list[int] = []
     with ExitStack() as stack:
         peers: dict[str, Measure | None] = {
             "gymnasium": plain_gymnasium(task, stack),
             "async": async_vector(task, 16, stack),
-            "envpool": envpool(python, task, 64, cores, stack) if python else None,
+            "envpool": envpool(python, task, 64, cores, stack, others) if python else None,
             "one": batched(task, 64, 1, stack),
             "ours": batched(task, 64, cores, stack),
         }
-        results: dict[str, list[float]] = {name: [] for name in peers}
+        by_clock: dict[str, list[float]] = {name: [] for name in peers}
+        by_core: dict[str, list[float]] = {name: [] for name in peers}
         for _ in range(rounds):
             for name, measure in peers.items():
                 if measure is not None:
-                    results[name].append(measure(seconds))
-    ours = results["ours"]
+                    used, start = core_seconds(others), time.perf_counter()
+                    by_clock[name].append(measure(seconds))
+                    elapsed, used = time.perf_counter() - start, core_seconds(others) - used
+                    by_core[name].append(by_clock[name][-1] * elapsed / used)
+    speeds = [
+        f"{statistics.median(results):,.0f}" if results else "–" for results in by_clock.values()
+    ]
+    return [
+        task,
+        *speeds,
+        *(ratio(by_clock, by_core, peer) for peer in ("async", "envpool", "one")),
+    ]
 
-    def speed(name: str) -> str:
-        return f"{statistics.median(results[name]):,.0f}" if results[name] else "–"
 
-    def ratio(name: str) -> str:
-        pairs = [mine / theirs for mine, theirs in zip(ours, results[name], strict=False)]
-        return f"{statistics.median(pairs):.2f}×" if pairs else "–"
-
-    names = ("gymnasium", "async", "envpool", "one", "ours")
-    return [task, *map(speed, names), ratio("async"), ratio("envpool"), ratio("one")]
+def ratio(by_clock: dict[str, list[float]], by_core: dict[str, list[float]], peer: str) -> str:
+    """How many times faster than a peer, by the clock and per core-second."""
+    if not by_clock[peer]:
+        return "–"
+    clock, core = (
+        statistics.median(mine / theirs for mine, theirs in zip(by["ours"], by[peer], strict=True))
+        for by in (by_clock, by_core)
+    )
+    return f"{clock:.2f} ({core:.2f})"
 
 
 def main(seconds: float = 2.0, rounds: int = 5, tasks: tuple[str, ...] = ()) -> None:
@@ -182,9 +208,9 @@ def main(seconds: float = 2.0, rounds: int = 5, tasks: tuple[str, ...] = ()) -> 
         f"EnvPool, 64 on {cores}",
         "drspcrl, 64 on 1 thread",
         f"drspcrl, 64 on {cores}",
-        "÷ Async",
-        "÷ EnvPool",
-        "÷ 1 thread",
+        "times Async (per core-second)",
+        "times EnvPool",
+        "times 1 thread",
     ]
     print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}", flush=True)
     for task in tasks or task_names():
