@@ -56,7 +56,9 @@ def test_the_policy_gradient_by_central_differences(divergence):
 
 
 def test_training_at_a_fixed_radius_finds_the_robust_optimum():
-    run = train(GARNET, KL(), ConstantRadius(0.3), iterations=1500, learning_rate=2.0)
+    run = train(
+        GARNET, KL(), ConstantRadius(0.3), iterations=60, learning_rate=1.0, normalized=True
+    )
     best = robust_value_iteration(GARNET, KL(), 0.3).expected_return
     assert run.robust_returns[-1] == pytest.approx(best, rel=2e-3)
     assert (np.diff(run.robust_returns) > -1e-9).all()
@@ -105,7 +107,7 @@ def test_signals_carry_what_curricula_need():
 def test_fixed_points_of_the_papers_rule():
     """Zero draws everything below a watershed to itself; above it there is one place of rest."""
     zero, watershed, rest = fixed_points(
-        GARNET, KL(), 1.0, pacing=1.0, rule="radius", policy=UNIFORM
+        GARNET, KL(), 1.0, pacing=1.0, rule="radius", policy=UNIFORM, points=60
     )
     assert (zero.radius, zero.stable, zero.kind) == (0.0, True, "lower")
     assert (watershed.stable, watershed.kind) == (False, "root")
@@ -123,12 +125,12 @@ def test_fixed_points_of_the_papers_rule():
 @pytest.mark.parametrize(("start", "end"), [(0.36, 0.0), (0.385, 0.880), (1.0, 0.880)])
 def test_the_papers_rule_ends_in_the_root_of_its_basin(start, end):
     rule = SelfPacedRadius(budget=1.0, discount=0.9, pacing=1.0, rate=0.05, start=start)
-    run = train(GARNET, KL(), rule, iterations=400, learning_rate=0.0)
+    run = train(GARNET, KL(), rule, iterations=250, learning_rate=0.0)
     assert run.radii[-1] == pytest.approx(end, abs=1e-3)
 
 
 def test_a_rate_above_the_largest_does_not_settle():
-    rest = fixed_points(GARNET, KL(), 1.0, pacing=1.0, rule="radius", policy=UNIFORM)[-1]
+    rest = fixed_points(GARNET, KL(), 1.0, pacing=1.0, rule="radius", policy=UNIFORM, points=60)[-1]
     ends = []
     for factor in (0.9, 1.1):
         rule = SelfPacedRadius(
@@ -151,19 +153,19 @@ def test_the_rule_in_the_root_leaves_zero_and_may_rest_twice():
 
 def test_joint_runs_end_in_the_stable_root_of_the_joint_problem():
     """Policy and radius move together; θ_0 is the best policy for ε_0, up to a bounded tilt."""
-    points = fixed_points(GARNET, KL(), 1.0, pacing=1.0, rule="radius")
+    points = fixed_points(GARNET, KL(), 1.0, pacing=1.0, rule="radius", points=60)
     assert [point.kind for point in points] == ["lower", "root", "root"]
     _, watershed, rest = points
     for start, end in [(watershed.radius - 0.05, 0.0), (watershed.radius + 0.05, rest.radius)]:
         θ = 8.0 * robust_value_iteration(GARNET, KL(), start).policy
-        rule = SelfPacedRadius(1.0, 0.9, pacing=1.0, rate=0.02, start=start)
-        run = train(GARNET, KL(), rule, iterations=600, learning_rate=5.0, logits=θ)
+        rule = SelfPacedRadius(1.0, 0.9, pacing=1.0, rate=0.05, start=start)
+        run = train(GARNET, KL(), rule, iterations=250, learning_rate=5.0, logits=θ)
         assert run.radii[-1] == pytest.approx(end, abs=5e-3)
 
 
 def test_a_kink_is_a_watershed_where_the_best_policy_changes():
     mdp = garnet(states=5, actions=2, successors=3, discount=0.9, seed=6)
-    _, kink, rest = fixed_points(mdp, KL(), 1.0, pacing=1.0, rule="radius")
+    _, kink, rest = fixed_points(mdp, KL(), 1.0, pacing=1.0, rule="radius", points=60)
     assert (kink.kind, kink.stable, kink.largest_rate) == ("kink", False, 0.0)
     assert kink.radius == pytest.approx(0.463, abs=1e-3)
     assert rest.radius == pytest.approx(0.968, abs=1e-3)

@@ -12,11 +12,11 @@ count vectors, all are enumerated; elsewhere counts are drawn once, and the stan
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from scipy.stats import binom
 
 from drspcrl.divergences import Divergence
@@ -25,7 +25,8 @@ from drspcrl.precision import in_float64
 from drspcrl.tabular.backup import Backup, BackupOperator, check_radius
 from drspcrl.tabular.mdp import Array, SparseMDP
 
-_CHUNK = 1 << 14
+# Two sizes only, so that little is compiled.
+_SMALL_CHUNK, _CHUNK = 1 << 10, 1 << 14
 # Count vectors less likely than this are left out; a million of them still weigh only 1e-14.
 _NEGLIGIBLE = 1e-20
 
@@ -71,9 +72,11 @@ def sampled_backup(
 
     @in_float64
     def backup(values: Array) -> Backup:
-        gathered = jnp.asarray(values[form.successors].reshape(len(counts.drawn), -1))
-        sums = _expectations(divergence, gathered, jnp.asarray(radius, jnp.float64), *problems)
-        return _as_backup(form, [np.asarray(x) for x in sums], counts.drawn, draws.samples)
+        gathered = values[form.successors].reshape(len(counts.drawn), -1)
+        ε = np.float64(radius)
+        chunks = [_expectations(divergence, gathered, ε, *chunk) for chunk in problems]
+        sums = [np.sum(parts, axis=0) for parts in zip(*chunks, strict=True)]
+        return _as_backup(form, sums, counts.drawn, draws.samples)
 
     return backup
 
@@ -138,55 +141,38 @@ def multinomial_table(n: int, p: Array, limit: int) -> tuple[Array, Array] | Non
     return (counts.astype(np.float64), weight / weight.sum()) if len(weight) <= limit else None
 
 
-@in_float64
-def _chunked(counts: _Counts, n: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Row, empirical distribution and weight, padded with weight 0 to whole chunks."""
-    # Powers of two, so that few shapes are compiled.
-    chunk = min(_CHUNK, 1 << (len(counts.row) - 1).bit_length())
-    short = -len(counts.row) % chunk
-    row = np.pad(counts.row, (0, short)).reshape(-1, chunk)
-    weight = np.pad(counts.weight, (0, short)).reshape(-1, chunk)
+def _chunked(counts: _Counts, n: int) -> list[tuple[np.ndarray, Array, Array]]:
+    """Row, empirical distribution and weight, in chunks of one size, padded with weight 0."""
+    size = _CHUNK if len(counts.row) > _SMALL_CHUNK else _SMALL_CHUNK
+    short = -len(counts.row) % size
+    row = np.pad(counts.row, (0, short)).reshape(-1, size)
+    weight = np.pad(counts.weight, (0, short)).reshape(-1, size)
     empirical = np.pad(counts.counts / n, ((0, short), (0, 0)), mode="edge")
-    return (
-        jnp.asarray(row),
-        jnp.asarray(empirical.reshape(*row.shape, -1)),
-        jnp.asarray(weight),
-    )
+    return list(zip(row, empirical.reshape(*row.shape, -1), weight, strict=True))
 
 
 @partial(jax.jit, static_argnames="divergence")
 def _expectations(
     divergence: Divergence,
-    values: jax.Array,
-    radius: jax.Array,
-    row: jax.Array,
-    empirical: jax.Array,
-    weight: jax.Array,
-) -> Any:
+    values: ArrayLike,
+    radius: ArrayLike,
+    row: ArrayLike,
+    empirical: ArrayLike,
+    weight: ArrayLike,
+) -> list[jax.Array]:
     """Σ weight · (value, value², weights, multiplier, slope, not converged) for every row."""
-    rows, width = values.shape
-
-    def add_chunk(sums: Any, chunk: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Any, None]:
-        index, p, w = chunk
-        found = jax.vmap(divergence.worst_case, in_axes=(0, 0, None))(values[index], p, radius)
-        terms = (
-            found.value,
-            jnp.square(found.value),
-            found.weights,
-            found.multiplier,
-            found.slope,
-            1.0 - found.converged.astype(values.dtype),
-        )
-        weighted = [_times(w, term) for term in terms]
-        added = [
-            total + jax.ops.segment_sum(term, index, num_segments=rows)
-            for total, term in zip(sums, weighted, strict=True)
-        ]
-        return added, None
-
-    scalar, vector = jnp.zeros(rows, values.dtype), jnp.zeros((rows, width), values.dtype)
-    start = [scalar, scalar, vector, scalar, scalar, scalar]
-    return jax.lax.scan(add_chunk, start, (row, empirical, weight))[0]
+    values, row, weight = jnp.asarray(values), jnp.asarray(row), jnp.asarray(weight)
+    solve = jax.vmap(divergence.worst_case, in_axes=(0, 0, None))
+    found = solve(values[row], empirical, radius)
+    terms = (
+        found.value,
+        jnp.square(found.value),
+        found.weights,
+        found.multiplier,
+        found.slope,
+        1.0 - found.converged.astype(values.dtype),
+    )
+    return [jax.ops.segment_sum(_times(weight, x), row, len(values)) for x in terms]
 
 
 def _times(weight: jax.Array, term: jax.Array) -> jax.Array:
