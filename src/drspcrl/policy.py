@@ -110,7 +110,7 @@ class Policy:
             noise = np.exp(log_std) * generator.standard_normal(mean.shape, np.float32)
         else:
             noise = np.float32(0.0)
-        return self._stretch(self._squash(mean, noise))
+        return stretch(self._squash(mean, noise), self.action_low, self.action_high)
 
     def _normalise(self, observations: np.ndarray) -> np.ndarray:
         # In the training's order and precision: single precision first, then the statistics.
@@ -136,11 +136,11 @@ class Policy:
         centre = np.tanh(mean) if self.kind == "tanh" else mean
         return np.clip(centre + noise, np.float32(-1.0), np.float32(1.0))
 
-    def _stretch(self, unit: np.ndarray) -> np.ndarray:
-        middle = (self.action_high + self.action_low) / np.float32(2.0)
-        half = (self.action_high - self.action_low) / np.float32(2.0)
-        # Rounding must not leave the task's bounds.
-        return np.clip(middle + half * unit, self.action_low, self.action_high)
+
+def stretch(unit: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Actions from [−1, 1] to a task's bounds, which rounding must not leave."""
+    middle, half = (high + low) / np.float32(2.0), (high - low) / np.float32(2.0)
+    return np.clip(middle + half * unit, low, high)
 
 
 def load_policy(path: str | Path) -> Policy:

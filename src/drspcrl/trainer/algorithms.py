@@ -1,0 +1,97 @@
+"""From an algorithm's name and settings to its learner, its loop and its policies."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from drspcrl.learners.ddpg import DDPG, DDPGHyper
+from drspcrl.learners.ppo import PPO, PPOHyper
+from drspcrl.learners.sac import SAC, SACHyper
+from drspcrl.policy import Policy
+from drspcrl.trainer.collector import Collector
+from drspcrl.trainer.loop import Device, Loop, stacked_hyper
+from drspcrl.trainer.offpolicy import OffPolicyLoop
+from drspcrl.trainer.onpolicy import OnPolicyLoop
+
+
+def make_loop(
+    algorithm: str,
+    settings: dict[str, Any],
+    collector: Collector,
+    seeds: Sequence[int],
+    steps: int,
+    device: Device,
+    memory: Device,
+) -> Loop:
+    """A population at the start of its training.
+
+    Args:
+        algorithm: its name.
+        settings: resolved settings, see `drspcrl.trainer.settings`.
+        collector: the environments.
+        seeds: a seed for each member.
+        steps: length of the run.
+        device: where to learn.
+        memory: where replay lives.
+    """
+    members, hidden = len(seeds), tuple(settings["hidden"])
+    if algorithm == "ppo":
+        learner = PPO(hidden, settings["epochs"], settings["minibatches"])
+        hyper = stacked_hyper(PPOHyper, settings, members)
+        return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device)
+    learner, kind = {
+        "sac": lambda: (SAC(hidden), SACHyper),
+        "ddpg": lambda: (DDPG(hidden, settings["actor_every"]), DDPGHyper),
+    }[algorithm]()
+    hyper = stacked_hyper(kind, settings, members)
+    return OffPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, memory)
+
+
+def policy_parts(algorithm: str, state: Any) -> Any:
+    """The part of a population's state that its policies are made of, to be copied to the host."""
+    return (state.parameters, state.observations) if algorithm == "ppo" else state.actor
+
+
+def as_policy(
+    algorithm: str, parts: Any, settings: dict[str, Any], low: np.ndarray, high: np.ndarray
+) -> Policy:
+    """One member's `policy_parts`, as NumPy arrays, as a policy that stands alone."""
+    inputs = (parts[0].actor if algorithm == "ppo" else parts)[0].kernel.shape[0]
+    identity = {
+        "observation_mean": np.zeros(inputs, np.float32),
+        "observation_scale": np.ones(inputs, np.float32),
+        "observation_clip": float("inf"),
+        "action_low": low,
+        "action_high": high,
+    }
+    if algorithm == "sac":
+        unused = np.zeros_like(low)
+        return Policy("tanh_gaussian", "relu", _layers(parts), noise_log_std=unused, **identity)
+    if algorithm == "ddpg":
+        # A policy without exploration has the smallest noise that a logarithm can say.
+        noise = np.full_like(low, np.log(max(settings["exploration"], 1e-30)))
+        return Policy("tanh", "relu", _layers(parts), noise_log_std=noise, **identity)
+    parameters, moments = parts
+    return _ppo_policy(parameters, moments, identity)
+
+
+def _ppo_policy(parameters: Any, moments: Any, identity: dict[str, Any]) -> Policy:
+    from drspcrl.learners.normalization import CLIP, scale
+
+    normaliser = {
+        "observation_mean": np.asarray(moments.mean),
+        "observation_scale": np.asarray(scale(moments)),
+        "observation_clip": CLIP,
+    }
+    return Policy(
+        "gaussian",
+        "tanh",
+        _layers(parameters.actor),
+        noise_log_std=np.asarray(parameters.log_std),
+        **(identity | normaliser),
+    )
+
+
+def _layers(network: Any) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    return tuple((np.asarray(layer.kernel), np.asarray(layer.bias)) for layer in network)

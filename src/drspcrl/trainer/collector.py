@@ -1,0 +1,112 @@
+"""The environments of a population, and what their episodes bring."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from drspcrl.envs.registry import make
+from drspcrl.errors import InputError
+from drspcrl.policy import stretch
+
+# Streams of random numbers that training and its evaluations draw from; four numbers, so that no
+# (seed, setting, episode) of an evaluation afterwards can meet them.
+TRAINING, EVALUATION = 7, 11
+
+
+class Episodes:
+    """Returns and lengths of the running episodes, and sums over those that ended, by member."""
+
+    def __init__(self, members: int, envs: int):
+        self.running = np.zeros((members, envs))
+        self.steps = np.zeros((members, envs), np.int64)
+        self.ended = np.zeros(members, np.int64)
+        self.returns = np.zeros(members)
+        self.lengths = np.zeros(members)
+
+    def include(self, reward: np.ndarray, ended: np.ndarray) -> None:
+        """One step of all environments, [members, envs] each."""
+        self.running += reward
+        self.steps += 1
+        if ended.any():
+            self.ended += ended.sum(axis=1)
+            self.returns += np.where(ended, self.running, 0.0).sum(axis=1)
+            self.lengths += np.where(ended, self.steps, 0).sum(axis=1)
+            self.running[ended] = 0.0
+            self.steps[ended] = 0
+
+    def take(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Count, mean return and mean length of what ended since the last time; nan for none."""
+        count = self.ended.copy()
+        several = np.where(count > 0, count, np.nan)
+        means = self.returns / several, self.lengths / several
+        self.ended[:] = 0
+        self.returns[:] = self.lengths[:] = 0.0
+        return count, *means
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything it remembers."""
+        return {name: array.copy() for name, array in vars(self).items()}
+
+
+class Collector:
+    """Steps the environments of all members together.
+
+    Args:
+        task: name of the task.
+        seeds: a seed for each member; members of equal seed meet equal start states.
+        envs: environments of each member.
+        threads: threads for the physics, 0 for all cores.
+        stream: which of a seed's streams of random numbers to draw from.
+
+    Raises:
+        InputError: an unknown task, or observations that are not a vector.
+    """
+
+    def __init__(
+        self, task: str, seeds: Sequence[int], envs: int, threads: int = 0, stream: int = TRAINING
+    ):
+        self.members, self.envs = len(seeds), envs
+        self.env = make(task, self.members * envs, threads=threads)
+        if len(self.env.observation_space.shape) != 1 or len(self.env.action_space.shape) != 1:
+            raise InputError(
+                f"{task} has observations of shape {self.env.observation_space.shape} and actions "
+                f"of shape {self.env.action_space.shape}; vectors are needed, e.g. by "
+                "gymnasium.wrappers.FlattenObservation"
+            )
+        self.observation_size = self.env.observation_space.shape[0]
+        self.action_size = self.env.action_space.shape[0]
+        self.low = self.env.action_space.low.astype(np.float32)
+        self.high = self.env.action_space.high.astype(np.float32)
+        self.episodes = Episodes(self.members, envs)
+        self._seeds = [(seed, e, 0, stream) for seed in seeds for e in range(envs)]
+
+    def reset(self) -> np.ndarray:
+        """Begin anew; the first observations, [members, envs, O]."""
+        first = self.env.reset(seeds=self._seeds)
+        return first.astype(np.float32).reshape(self.members, self.envs, -1)
+
+    def step(self, unit_actions: np.ndarray) -> np.ndarray:
+        """One step of all environments.
+
+        Args:
+            unit_actions: actions in [−1, 1], [members, envs, A].
+
+        Returns:
+            The outcome in one array for one transfer, [members, envs, 2O + 3]: the next
+            observation, the true successor, reward, terminated, ended.
+        """
+        actions = stretch(np.clip(unit_actions, -1.0, 1.0), self.low, self.high)
+        step = self.env.step(actions.reshape(-1, self.action_size))
+        ended = step.ended
+        shape = (self.members, self.envs)
+        self.episodes.include(step.reward.reshape(shape), ended.reshape(shape))
+        size = self.observation_size
+        outcome = np.empty((self.members * self.envs, 2 * size + 3), np.float32)
+        outcome[:, :size] = step.observation
+        outcome[:, size:-3] = step.final_observation
+        outcome[:, -3], outcome[:, -2], outcome[:, -1] = step.reward, step.terminated, ended
+        return outcome.reshape(*shape, -1)
+
+    def close(self) -> None:
+        """Release the environments."""
+        self.env.close()

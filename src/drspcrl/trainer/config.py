@@ -1,0 +1,140 @@
+"""What a training is asked to do, checked before anything starts."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from drspcrl.errors import InputError
+from drspcrl.presets import ALGORITHMS
+from drspcrl.trainer.settings import resolve
+
+METHODS = ("vanilla",)
+DEVICES = ("auto", "cpu", "gpu")
+MEMORIES = ("device", "host")
+TRACKERS = ("none", "trackio", "wandb")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of a population."""
+
+    method: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Train every (method, seed) as one population and leave a run folder for each."""
+
+    env: str
+    """Task: Hopper, HalfCheetah, Walker2d, Humanoid, or any Gymnasium id with Box spaces."""
+    algorithm: Literal["ppo", "sac", "ddpg"]
+    """Learner."""
+    out: Path
+    """Folder that the run folders are made in."""
+    methods: tuple[str, ...] = ("vanilla",)
+    """Methods to train, each with every seed."""
+    seeds: tuple[int, ...] = (0,)
+    """Seeds; everything random in a run follows from its seed alone."""
+    steps: int = 1_000_000
+    """Environment steps of each run."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Hyper-parameters that differ from the algorithm's preset, by name."""
+    device: Literal["auto", "cpu", "gpu"] = "auto"
+    """Where to learn; auto takes a GPU if JAX finds one."""
+    replay_memory: Literal["device", "host"] = "device"
+    """Where replay buffers live; host spares the GPU's memory and is slower."""
+    deterministic: bool = False
+    """Bit-equal repetition on a GPU too, at some cost; a CPU always repeats itself."""
+    threads: int = 0
+    """Threads for the physics, 0 for all cores; results do not depend on it."""
+    log_every: int = 1000
+    """Steps between rows of metrics.csv."""
+    evaluate_every: int = 0
+    """Steps between evaluations without exploration, whose best policy is kept; 0 for none."""
+    evaluate_episodes: int = 10
+    """Episodes of each evaluation and run."""
+    time_limit: float | None = None
+    """Seconds after which to stop cleanly with what has been learned."""
+    tensorboard: bool = True
+    """Write TensorBoard events into each run folder."""
+    track: Literal["none", "trackio", "wandb"] = "none"
+    """Also log to this tracker; needs the extra `tracking`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "out", Path(self.out))
+        object.__setattr__(self, "methods", _several("methods", self.methods))
+        object.__setattr__(self, "seeds", _several("seeds", self.seeds))
+        for name, allowed in (
+            ("algorithm", ALGORITHMS),
+            ("device", DEVICES),
+            ("replay_memory", MEMORIES),
+            ("track", TRACKERS),
+        ):
+            _one_of(name, getattr(self, name), allowed)
+        for method in self.methods:
+            _one_of("method", method, METHODS)
+        _check_numbers(self)
+        resolve(self.algorithm, self.settings, self.steps)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The population, seed by seed within method by method."""
+        return tuple(Member(method, seed) for method in self.methods for seed in self.seeds)
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """The algorithm's preset with this configuration's own settings."""
+        return resolve(self.algorithm, self.settings, self.steps)
+
+    def folder(self, member: Member) -> Path:
+        """The run folder of a member."""
+        # An id such as "ALE/Pong" or a hostile one must not leave the output folder or hide in it.
+        env = re.sub(r"[^\w.-]", "_", self.env).lstrip(".")
+        return self.out / f"{env}-{self.algorithm}-{member.method}-s{member.seed}"
+
+    def describe(self, member: Member) -> dict[str, Any]:
+        """Everything about one member's run as plain data, for its config.yaml."""
+        shared = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("methods", "seeds", "settings")
+        }
+        shared["out"] = str(self.out)
+        own = {"method": member.method, "seed": member.seed}
+        return {**shared, **own, "settings": self.resolved, "population": self._population()}
+
+    def _population(self) -> dict[str, Any]:
+        return {"methods": list(self.methods), "seeds": list(self.seeds)}
+
+
+def _several(name: str, values: Any) -> tuple:
+    values = (values,) if isinstance(values, str | int) else tuple(values)
+    if not values:
+        raise InputError(f"{name} is empty; give at least one")
+    if len(set(values)) != len(values):
+        raise InputError(f"{name} are {list(values)}, with a repetition; give each once")
+    return values
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InputError(f"{name} is {value!r}; choose one of {', '.join(allowed)}")
+
+
+def _check_numbers(config: TrainConfig) -> None:
+    if not isinstance(config.env, str) or not config.env.strip():
+        raise InputError(f"env is {config.env!r}; give a task such as Hopper")
+    whole = {"steps": 1, "threads": 0, "log_every": 1, "evaluate_every": 0, "evaluate_episodes": 1}
+    for name, least in whole.items():
+        value = getattr(config, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
+    for seed in config.seeds:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+            raise InputError(f"seed is {seed!r}; give a whole number from 0 to 2³² − 1")
+    limit = config.time_limit
+    if limit is not None and not limit > 0:
+        raise InputError(f"time_limit is {limit!r}; give seconds above 0, or leave it out")

@@ -1,0 +1,50 @@
+"""What a run was made with: versions, machine, commit."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from drspcrl.trainer.loop import Device
+
+_PACKAGES = ("drspcrl", "jax", "jaxlib", "numpy", "optax", "mujoco", "gymnasium")
+
+
+def facts(device: Device) -> dict[str, Any]:
+    """Versions, machine and commit as plain data."""
+    return {
+        "versions": {"python": platform.python_version(), **_versions()},
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "device": device.device_kind,
+        },
+        "commit": _commit(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _commit() -> str | None:
+    """The commit of the source this package runs from, None for an installed one."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,42 @@
+"""Evaluations during training: whole episodes without exploration, in environments of their own."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from drspcrl.trainer.collector import EVALUATION, Collector
+
+
+class Judge:
+    """Plays the same episodes at every evaluation.
+
+    Args:
+        task: name of the task.
+        seeds: a seed for each member.
+        episodes: episodes of each member.
+        threads: threads for the physics, 0 for all cores.
+    """
+
+    def __init__(self, task: str, seeds: Sequence[int], episodes: int, threads: int = 0):
+        self._collector = Collector(task, seeds, episodes, threads, EVALUATION)
+
+    def returns(self, act: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """The return of every episode, [members, episodes].
+
+        Args:
+            act: from observations [members, episodes, O] to actions in [−1, 1].
+        """
+        observation = self._collector.reset()
+        size = observation.shape[-1]
+        returns = np.zeros(observation.shape[:2])
+        playing = np.ones(observation.shape[:2], bool)
+        while playing.any():
+            outcome = self._collector.step(act(observation))
+            returns += np.where(playing, outcome[..., -3], 0.0)
+            playing &= outcome[..., -1] == 0
+            observation = outcome[..., :size].copy()
+        return returns
+
+    def close(self) -> None:
+        """Release the environments."""
+        self._collector.close()

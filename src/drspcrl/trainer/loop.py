@@ -1,0 +1,72 @@
+"""What the two kinds of training loop have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drspcrl.learners.replay import Outcome
+from drspcrl.trainer.collector import Collector
+
+Device = Any  # jax.Device is a variable to type checkers
+
+
+class Loop(ABC):
+    """A population at some point of its training.
+
+    Attributes:
+        collector: the environments.
+        learner: the algorithm.
+        hyper: the members' numbers, [M] each.
+        state: the members' learner states, stacked.
+        steps: environment steps of each member so far.
+        metrics: what the newest updates said, [M] each; nan or empty before the first.
+    """
+
+    collector: Collector
+    learner: Any
+    hyper: Any
+    state: Any
+    steps: int = 0
+    metrics: dict[str, Array]
+
+    @abstractmethod
+    def iterate(self) -> None:
+        """Collect some steps and learn from what there is."""
+
+    @abstractmethod
+    def tree(self) -> dict[str, Any]:
+        """Everything that decides the future, besides the environments, as one tree."""
+
+    def deterministic_actions(self, observations: np.ndarray) -> np.ndarray:
+        """What the policies do when judged: [M, n, O] → [M, n, A]."""
+        return np.asarray(self._act_deterministic(self.state, observations))
+
+    def _jit_deterministic(self) -> None:
+        self._act_deterministic = jax.jit(jax.vmap(self.learner.act_deterministic))
+
+
+def member_keys(seeds: Sequence[int], use: int) -> Array:
+    """One key for each member and use; it depends on the member's seed alone."""
+    keys = [jax.random.fold_in(jax.random.key(seed), use) for seed in seeds]
+    return jnp.stack(keys)
+
+
+def unpack(outcome: Array, size: int) -> Outcome:
+    """The parts of a `Collector.step` of one member, [E, 2O + 3]."""
+    return Outcome(
+        observation=outcome[..., :size],
+        final_observation=outcome[..., size:-3],
+        reward=outcome[..., -3],
+        terminated=outcome[..., -2] > 0,
+        ended=outcome[..., -1] > 0,
+    )
+
+
+def stacked_hyper(kind: type, settings: dict[str, Any], members: int) -> Any:
+    """The numbers of `kind` from the settings, once for each member."""
+    return kind(**{name: jnp.full(members, float(settings[name])) for name in kind._fields})

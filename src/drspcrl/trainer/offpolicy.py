@@ -1,0 +1,138 @@
+"""The loop of SAC and DDPG: act, learn and simulate at the same time."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drspcrl.learners import replay as replays
+from drspcrl.learners.population import OffPolicyLearner, sample_block, update_block
+from drspcrl.learners.replay import Replay
+from drspcrl.trainer.collector import Collector
+from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
+
+INIT, ACT, SAMPLE, UPDATE = range(4)
+
+
+class OffPolicyLoop(Loop):
+    """One iteration is one step of every environment and, once learning has started, its updates.
+
+    Actions are asked for first, then the updates, and then the host waits for the actions alone
+    and simulates while the device learns. So the policy that acts is always the one from before
+    the updates that run meanwhile, a lag of one iteration that no timing changes.
+
+    Args:
+        learner: SAC or DDPG.
+        hyper: the members' numbers, [M] each.
+        collector: the environments.
+        seeds: a seed for each member.
+        settings: the resolved settings.
+        steps: length of the run, which bounds the replay.
+        device: where to learn.
+        memory: where replay lives.
+    """
+
+    def __init__(
+        self,
+        learner: OffPolicyLearner,
+        hyper: Any,
+        collector: Collector,
+        seeds: Sequence[int],
+        settings: dict[str, Any],
+        steps: int,
+        device: Device,
+        memory: Device,
+    ):
+        self.learner, self.collector = learner, collector
+        self.hyper = jax.device_put(hyper, device)
+        self._envs, self._size = collector.envs, collector.observation_size
+        self._learning_starts = settings["learning_starts"]
+        self._updates = round(self._envs * settings["updates_per_step"])
+        self._batch = settings["batch_size"]
+        self._device, self._memory = device, memory
+        self._act_keys, self._sample_keys, self._update_keys = (
+            jax.device_put(member_keys(seeds, use), place)
+            for use, place in ((ACT, device), (SAMPLE, memory), (UPDATE, device))
+        )
+        self.updates = 0
+        self._compile()
+        first = collector.reset()
+        init = partial(learner.init, observation_size=self._size, action_size=collector.action_size)
+        self.state = jax.jit(jax.vmap(init))(jax.device_put(member_keys(seeds, INIT), device))
+        self.replay = self._empty_replay(first, min(settings["buffer_size"], steps))
+        padding = np.zeros((*first.shape[:2], self._size + 3), np.float32)
+        self._outcome = jax.device_put(np.concatenate([first, padding], axis=-1), device)
+        self.metrics = self._unmeasured()
+
+    def iterate(self) -> None:
+        """Act, learn and simulate."""
+        actions = self._act(
+            self.state, self._outcome, self._act_keys, self.hyper, np.int32(self.steps)
+        )
+        if self.steps >= self._learning_starts:
+            self._learn()
+        taken = np.asarray(actions)
+        outcome = self.collector.step(taken)
+        self._outcome = jax.device_put(outcome, self._device)
+        if self._memory == self._device:
+            self.replay = self._store(self.replay, actions, self._outcome)
+        else:
+            self.replay = self._store(self.replay, *jax.device_put((taken, outcome), self._memory))
+        self.steps += self._envs
+
+    def _learn(self) -> None:
+        first = np.int32(self.updates)
+        batches = self._sample(self.replay, self._sample_keys, first)
+        if self._memory != self._device:
+            batches = jax.device_put(batches, self._device)
+        self.state, self.metrics = self._update(
+            self.state, batches, self.hyper, self._update_keys, first
+        )
+        self.updates += self._updates
+
+    def tree(self) -> dict[str, Any]:
+        """Learners, replay, the newest outcome and the counters that the keys are folded with."""
+        return {
+            "state": self.state,
+            "replay": self.replay,
+            "outcome": self._outcome,
+            "steps": self.steps,
+            "updates": self.updates,
+        }
+
+    def _compile(self) -> None:
+        learner, size, starts = self.learner, self._size, self._learning_starts
+
+        def act(state: Any, outcome: Array, key: Array, hyper: Any, steps: Array) -> Array:
+            act_key, uniform_key = jax.random.split(jax.random.fold_in(key, steps))
+            actions = learner.act(state, unpack(outcome, size).observation, act_key, hyper)
+            uniform = jax.random.uniform(uniform_key, actions.shape, minval=-1.0, maxval=1.0)
+            return jnp.where(steps < starts, uniform, actions)
+
+        def store(replay: Replay, actions: Array, outcome: Array) -> Replay:
+            return replays.add(replay, actions, unpack(outcome, size))
+
+        sample = partial(sample_block, updates=self._updates, size=self._batch)
+        update = partial(update_block, learner)
+        self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, None)))
+        self._store = jax.jit(jax.vmap(store), donate_argnums=0)
+        self._sample = jax.jit(jax.vmap(sample, in_axes=(0, 0, None)))
+        self._update = jax.jit(jax.vmap(update, in_axes=(0, 0, 0, 0, None)), donate_argnums=0)
+        self._jit_deterministic()
+
+    def _unmeasured(self) -> dict[str, Array]:
+        """The metrics of an update as nan, so that their names are known from the start."""
+        first = np.int32(0)
+        batches = jax.eval_shape(self._sample, self.replay, self._sample_keys, first)
+        update = (self.state, batches, self.hyper, self._update_keys, first)
+        names = jax.eval_shape(self._update, *update)[1]
+        return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
+
+    def _empty_replay(self, first: np.ndarray, size: int) -> Replay:
+        rows = -(-size // self._envs)
+        init = partial(replays.init, action_size=self.collector.action_size, transitions=rows)
+        return jax.jit(jax.vmap(init))(jax.device_put(first, self._memory))

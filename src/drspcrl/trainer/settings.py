@@ -1,0 +1,89 @@
+"""Hyper-parameters: an algorithm's preset, what the user changes in it, and what is allowed."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from drspcrl.errors import InputError
+from drspcrl.presets import preset
+
+# name → (least, most); every other number must be positive.
+_RANGES = {
+    "discount": (0.0, 1.0),
+    "trace": (0.0, 1.0),
+    "tau": (0.0, 1.0),
+    "exploration": (0.0, math.inf),
+    "entropy_per_action": (-math.inf, math.inf),
+    "entropy_weight": (0.0, math.inf),
+    "value_weight": (0.0, math.inf),
+    "learning_starts": (0, math.inf),
+}
+
+
+def resolve(algorithm: str, changes: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """The preset of an algorithm with the user's changes, checked as a whole.
+
+    Raises:
+        InputError: an unknown name, a value of another kind or out of range, sizes that do not fit.
+    """
+    settings = preset(algorithm)
+    for name, value in changes.items():
+        if name not in settings:
+            raise InputError(
+                f"{algorithm} has no setting {name!r}; it has {', '.join(sorted(settings))}"
+            )
+        settings[name] = _like(name, value, settings[name])
+    _check_sizes(settings, steps)
+    return settings
+
+
+def _like(name: str, value: Any, default: Any) -> Any:
+    if isinstance(default, list):
+        return _layers(name, value)
+    kind = int if isinstance(default, int) else float
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or kind(value) != value:
+        wanted = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name} is {value!r}; give {wanted} such as {default}")
+    low, high = _RANGES.get(name, (0, math.inf))
+    if not low <= value <= high or (name not in _RANGES and value == 0):
+        allowed = f"between {low:g} and {high:g}" if name in _RANGES else "above 0"
+        raise InputError(f"{name} is {value!r}; it must be {allowed}")
+    return kind(value)
+
+
+def _layers(name: str, value: Any) -> list[int]:
+    sizes = list(value) if isinstance(value, list | tuple) else [value]
+    if not sizes or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in sizes):
+        raise InputError(f"{name} is {value!r}; give sizes of hidden layers such as [256, 256]")
+    return sizes
+
+
+def _check_sizes(settings: Mapping[str, Any], steps: int) -> None:
+    envs = settings["envs_per_member"]
+    if "buffer_size" in settings:
+        _check_replay(settings, envs)
+    elif settings["rollout_size"] % (envs * settings["minibatches"]):
+        # A rollout is envs × steps, cut into minibatches of equal size.
+        raise InputError(
+            f"rollout_size is {settings['rollout_size']}; it must be a multiple of envs_per_member "
+            f"× minibatches = {envs * settings['minibatches']}"
+        )
+    if steps < envs:
+        raise InputError(f"steps is {steps}, fewer than the {envs} environments of each run")
+
+
+def _check_replay(settings: Mapping[str, Any], envs: int) -> None:
+    if settings["batch_size"] > settings["buffer_size"]:
+        raise InputError(
+            f"batch_size {settings['batch_size']} is larger than buffer_size "
+            f"{settings['buffer_size']}; make the buffer larger or the batch smaller"
+        )
+    if settings["buffer_size"] < envs:
+        raise InputError(f"buffer_size {settings['buffer_size']} is below envs_per_member {envs}")
+    updates = envs * settings["updates_per_step"]
+    if updates != round(updates) or updates < 1:
+        raise InputError(
+            f"envs_per_member × updates_per_step is {updates:g}, the updates of one iteration; "
+            "it must be a whole number of at least 1"
+        )
