@@ -10,7 +10,7 @@ from drspcrl.tabular.mdp import Array, SparseMDP
 
 # Up to here a dense factorisation takes a fraction of a second; above, the fill-in of a random
 # sparse system makes it cubic, while a Krylov method needs a few dozen products.
-_LARGEST_DENSE = 1500
+_LARGEST_DENSE = 600
 _RELATIVE_RESIDUAL = 1e-14
 
 
@@ -32,7 +32,7 @@ def values_in(kernel: Any, rewards: Array, discount: float, start: Array | None 
 
 
 def occupancy_in(kernel: Any, initial: Array, discount: float) -> Array:
-    """D = (1−γ)ρ0 + γPᵀd: the discounted share of time in each state, summing to 1."""
+    """The occupancy d = (1−γ)ρ0 + γPᵀd: the discounted share of time in each state, summing to 1."""
     occupancy = _solve(kernel.T, (1 - discount) * initial, discount, None)
     # Rounding may leave −1e-18 in an unreachable state.
     occupancy = np.maximum(occupancy, 0.0)
