@@ -168,6 +168,8 @@ def test_an_error_in_the_policy_says_where_it_was_asked(counter):
 def test_numbers_that_do_not_fit(counter, options, message):
     with pytest.raises(InputError, match=message):
         evaluate(lambda o: o[:, :1], counter, ONE, **options)
+    with pytest.raises(InputError, match="no policies"):
+        list(evaluate_policies({}, counter, ONE))
 
 
 def test_a_setting_the_task_cannot_have_is_refused_before_anything_is_played(counter):
@@ -190,18 +192,41 @@ def test_several_policies_equal_each_alone(make_network):
         np.testing.assert_array_equal(outcome.table.returns, alone.returns)
 
 
-def test_a_policy_that_fails_does_not_stop_the_others(counter):
-    def good(observations):
-        return np.ones((len(observations), 1))
+def test_a_policy_that_fails_does_not_touch_the_others(counter):
+    def good(observations, *, deterministic=True, generator=None):
+        assert generator is not None
+        return np.clip(generator.standard_normal((len(observations), 1)), -2, 3)
 
-    policies = {"a": good, "bad": bad_at(0, 5, 2, np.nan), "c": good}
+    def bad(observations, *, deterministic=True, generator=None):
+        return bad_at(0, 5, 2, np.nan)(observations)
+
+    alone = evaluate(good, counter, TWO, episodes=20, deterministic=False)
     outcomes = {
         outcome.policy: outcome
-        for outcome in evaluate_policies(policies, counter, TWO, episodes=20, simulations=30)
+        for outcome in evaluate_policies(
+            {"a": good, "bad": bad, "c": good},
+            counter,
+            TWO,
+            episodes=20,
+            simulations=30,
+            deterministic=False,
+        )
     }
     assert outcomes["bad"].table is None
     assert "step 2" in str(outcomes["bad"].error)
     for name in "ac":
         table = outcomes[name].table
         assert table is not None
-        assert table.returns.tolist() == [5.0] * 40
+        np.testing.assert_array_equal(table.returns, alone.returns)
+
+
+def test_simulations_do_not_grow_with_the_number_of_episodes(counter):
+    made = []
+
+    def factory():
+        made.append(counter())
+        return made[-1]
+
+    table = evaluate(lambda o: np.ones((len(o), 1)), factory, TWO, episodes=1000)
+    assert len(table) == 2000
+    assert len(made) < 40

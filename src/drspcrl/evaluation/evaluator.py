@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from drspcrl.envs import BatchEnv, make, task_names
 from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
-from drspcrl.evaluation.actor import Actor, Policy
+from drspcrl.evaluation.actor import BLOCK, Actor, Policy
 from drspcrl.evaluation.progress import Progress, Show, progress
 from drspcrl.evaluation.queue import Queue
 from drspcrl.evaluation.record import record
@@ -20,10 +21,10 @@ from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable
 
-# Enough to keep the threads and the policy's matrix products busy; more only wastes steps at the
-# end, when the queue is empty and the last episodes are finished.
-_SIMULATIONS_PER_CORE = 32
-_SIMULATIONS_IN_PROCESS = 16
+# Enough to keep the threads busy and a policy's blocks full; more only wastes steps at the end,
+# when the queue is empty and the last episodes are finished.
+_CORES_PER_BLOCK = 2
+_SIMULATIONS_IN_PROCESS = 32
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ def evaluate(
         {"policy": policy}, env, suite, episodes, seed,
         deterministic=deterministic, clip=clip, simulations=simulations, threads=threads, show=show,
     )  # fmt: skip
-    if outcome.table is None:
-        raise outcome.error or InputError("the policy could not be evaluated")
+    if outcome.error is not None:
+        raise outcome.error
+    assert outcome.table is not None
     return outcome.table
 
 
@@ -114,6 +116,8 @@ def evaluate_policies(
     """
     suite = load_suite(suite)
     check_numbers(episodes=episodes, seed=seed, simulations=simulations)
+    if not policies:
+        raise InputError("there are no policies; give at least one, by name")
     actors = {name: Actor(policy, deterministic) for name, policy in policies.items()}
     total = len(actors) * len(suite.rows) * episodes
     batch = make(env, num_envs=_simulations(env, total, simulations), threads=threads)
@@ -144,9 +148,10 @@ def check_numbers(episodes: int, seed: int, simulations: int | None = None) -> N
 def _simulations(env: Any, total: int, wanted: int | None) -> int:
     """How many simulations, such that the last round of the queue is as full as the others."""
     on_threads = isinstance(env, str) and env.removesuffix("-v5") in task_names()
-    default = _SIMULATIONS_PER_CORE * usable_cores() if on_threads else _SIMULATIONS_IN_PROCESS
-    rounds = -(-total // (wanted or default))
-    return -(-total // rounds)
+    blocks = ceil(usable_cores() / _CORES_PER_BLOCK)
+    default = BLOCK * blocks if on_threads else _SIMULATIONS_IN_PROCESS
+    rounds = ceil(total / (wanted or default))
+    return ceil(total / rounds)
 
 
 def _check_settings(batch: BatchEnv, suite: Suite) -> None:

@@ -57,7 +57,9 @@ def _bar(total: int, title: str) -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     begin, steps_done = time.monotonic(), 0
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    # Lines printed meanwhile are put above the bar, unless they go into a file or a pipe.
+    console, together = Console(stderr=True), sys.stdout.isatty()
+    with Progress(*columns, console=console, redirect_stdout=together) as bar:
         task = bar.add_task(escape(title), total=total, rate=0.0)
 
         def advance(steps: int, episodes: int = 1) -> None:

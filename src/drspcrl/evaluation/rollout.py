@@ -62,22 +62,22 @@ class Rollout:
         self._replace(range(self._env.num_envs), queue)
         while any(self._jobs):
             actions, failures = self._act()
-            if failures:
-                yield from failures
-                for failure in failures:
-                    queue.give_up(failure.policy)
-                    self._replace(self._playing(failure.policy), queue)
-                continue
+            free = []
+            for failure in failures:
+                yield failure
+                queue.give_up(failure.policy)
+                free += self._playing(failure.policy)
+            for i in free:
+                self._jobs[i] = None
             step = self._env.step(actions)
             self._returns += np.where(step.diverged, np.nan, step.reward)
             self._lengths += 1
             self._observation = step.observation
-            ended = [int(i) for i in np.flatnonzero(step.ended) if self._jobs[i]]
-            for i in ended:
-                job = self._jobs[i]
-                assert job is not None
-                yield Episode(job, float(self._returns[i]), int(self._lengths[i]))
-            self._replace(ended, queue)
+            for i in np.flatnonzero(step.ended).tolist():
+                if job := self._jobs[i]:
+                    yield Episode(job, float(self._returns[i]), int(self._lengths[i]))
+                    free.append(i)
+            self._replace(free, queue)
 
     def _replace(self, simulations: Sequence[int], queue: Queue) -> None:
         """Give simulations their next episodes, as long as there are any."""
