@@ -32,7 +32,7 @@ def values_in(kernel: Any, rewards: Array, discount: float, start: Array | None 
 
 
 def occupancy_in(kernel: Any, initial: Array, discount: float) -> Array:
-    """The occupancy d = (1−γ)ρ0 + γPᵀd: the discounted share of time in each state, summing to 1."""
+    """The occupancy d = (1−γ)ρ0 + γPᵀd: the discounted share of time in each state."""
     occupancy = _solve(kernel.T, (1 - discount) * initial, discount, None)
     # Rounding may leave −1e-18 in an unreachable state.
     occupancy = np.maximum(occupancy, 0.0)
