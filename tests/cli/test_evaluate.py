@@ -8,7 +8,7 @@ import tyro
 
 from drspcrl.cli.evaluate import Evaluate
 from drspcrl.errors import InputError
-from drspcrl.evaluation import EvaluationTable
+from drspcrl.evaluation import EvaluationTable, suite_names
 from drspcrl.policy import Policy, save_policy
 
 
@@ -84,3 +84,11 @@ def test_a_run_that_cannot_be_evaluated_gives_exit_code_1(run_folder, capsys):
 def test_no_runs_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="no run at or below"):
         run_command(tmp_path)
+
+
+def test_help_names_every_suite(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run_command("--help")
+    assert stopped.value.code == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in suite_names())

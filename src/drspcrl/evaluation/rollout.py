@@ -49,6 +49,8 @@ class Rollout:
     def __init__(self, env: BatchEnv, actors: Mapping[str, Actor], seed: int, clip: bool):
         self._env, self._actors, self._seed, self._clip = env, actors, seed, clip
         self._jobs: list[Job | None] = [None] * env.num_envs
+        # Where a simulation's observation stands when its policy is called: in which of the calls
+        # that a step may need (-1 for none), and in which row of it.
         self._block = np.full(env.num_envs, -1)
         self._slot = np.arange(env.num_envs) % BLOCK
         self._returns = np.zeros(env.num_envs)
@@ -86,15 +88,19 @@ class Rollout:
             self._jobs[i] = job = queue.take(int(self._slot[i]))
             if job is None:
                 self._block[i] = -1
-                continue
-            if job.slot != self._slot[i] or self._block[i] < 0:
-                self._slot[i] = job.slot
-                self._block[i] = -1
-                taken = self._block[self._slot == job.slot]
-                self._block[i] = next(k for k in range(len(taken) + 1) if k not in taken)
-            begun.append(i)
+            else:
+                self._place(i, job.slot)
+                begun.append(i)
         if begun:
             self._begin(np.array(begun))
+
+    def _place(self, simulation: int, slot: int) -> None:
+        """Find the simulation a block in which the slot is free; its own if that is the slot."""
+        if slot == self._slot[simulation] and self._block[simulation] >= 0:
+            return
+        self._slot[simulation], self._block[simulation] = slot, -1
+        taken = self._block[self._slot == slot]
+        self._block[simulation] = next(k for k in range(len(taken) + 1) if k not in taken)
 
     def _begin(self, simulations: np.ndarray) -> None:
         jobs = [job for i in simulations if (job := self._jobs[i])]

@@ -83,16 +83,15 @@ class EvaluationTable:
         return Summary(perturbation, level, mean, std, length, len(rows), lost)
 
     def __str__(self) -> str:
-        head = ("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")
-        body = [
-            (s.perturbation, number(s.level), f"{s.mean:.1f}", f"{s.std:.1f}", f"{s.length:.0f}",
-             str(s.episodes), str(s.diverged))
-            for s in self.summary()
-        ]  # fmt: skip
-        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+        lines = [("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")]
+        for s in self.summary():
+            numbers = (f"{s.mean:.1f}", f"{s.std:.1f}", f"{s.length:.0f}")
+            counts = (str(s.episodes), str(s.diverged))
+            lines.append((s.perturbation, number(s.level), *numbers, *counts))
+        first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
         return "\n".join(
-            "  ".join(f"{x:<{w}}" if i == 0 else f"{x:>{w}}" for i, (x, w) in enumerate(pairs))
-            for pairs in ([*zip(line, widths, strict=True)] for line in (head, *body))
+            f"{name:<{first}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(rest, others, strict=True))
+            for name, *rest in lines
         )
 
     def to_csv(self, path: str | Path) -> None:
