@@ -68,7 +68,7 @@ def draws() -> None:
         for mdp, policy, radius, nominal, exact in cases:
             solution = robust_policy_evaluation(mdp, policy, KL(), radius, draws=n)
             share = (nominal - solution.expected_return) / (nominal - exact)
-            error = solution.standard_error / (nominal - exact)
+            error = np.ceil(1000 * solution.standard_error / (nominal - exact)) / 1000
             cells.append(f"{share:.3f}" + (f" ± {error:.3f}" if error else ""))
         print(f"| {n} | {' | '.join(cells)} |", flush=True)
 
