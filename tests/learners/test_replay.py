@@ -25,8 +25,8 @@ def play(envs: int, transitions: int, steps: int, episode: float, seed: int = 0)
         reward = np.arange(envs) * 1000.0 + t  # names the transition
         for e in range(envs):
             history[e].append((now[e], action[e], reward[e], final[e], terminated[e]))
-        outcome = Outcome(following, final, reward, terminated, ended)
-        buffer = add(buffer, jnp.float32(action), jax.tree.map(as_device, outcome))
+        outcome = Outcome(*map(as_device, (following, final, reward, terminated, ended)))
+        buffer = add(buffer, jnp.float32(action), outcome)
         now = following
     return buffer, history
 

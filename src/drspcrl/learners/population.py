@@ -58,7 +58,7 @@ def update_block(
         batch, index = given
         return learner.update(state, batch, hyper, jax.random.fold_in(key, index), index)
 
-    indices = first + jnp.arange(batches.reward.shape[0])
+    indices = first + jnp.arange(batches.reward.shape[0], dtype=first.dtype)
     state, metrics = lax.scan(one, state, (batches, indices))
     return state, jax.tree.map(jnp.nanmean, metrics)
 

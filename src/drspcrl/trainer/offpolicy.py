@@ -74,7 +74,7 @@ class OffPolicyLoop(Loop):
             self.state, self._outcome, self._act_keys, self.hyper, np.int32(self.steps)
         )
         if self.steps >= self._learning_starts:
-            self._learn()
+            self.learn()
         taken = np.asarray(actions)
         outcome = self.collector.step(taken)
         self._outcome = jax.device_put(outcome, self._device)
@@ -84,7 +84,8 @@ class OffPolicyLoop(Loop):
             self.replay = self._store(self.replay, *jax.device_put((taken, outcome), self._memory))
         self.steps += self._envs
 
-    def _learn(self) -> None:
+    def learn(self) -> None:
+        """The updates of one iteration, from what is in the replay."""
         first = np.int32(self.updates)
         batches = self._sample(self.replay, self._sample_keys, first)
         if self._memory != self._device:

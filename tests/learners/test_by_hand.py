@@ -1,0 +1,229 @@
+"""One update of each learner, worked by hand on linear networks of one number each."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from drspcrl.learners import adam, ddpg, normalization, sac
+from drspcrl.learners.networks import Layer
+from drspcrl.learners.ppo import PPO, Lesson, Parameters, PPOHyper, PPOState, Rollout, loss
+from drspcrl.learners.replay import Batch
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+def linear(kernel: list[list[float]], bias: list[float]) -> tuple[Layer, ...]:
+    return (Layer(jnp.array(kernel), jnp.array(bias)),)
+
+
+def one(terminated: bool = False) -> Batch:
+    """s = 0.5, a = −0.2, r = 1.5, s' = 0.8."""
+    return Batch(
+        jnp.array([[0.5]]),
+        jnp.array([[-0.2]]),
+        jnp.array([1.5]),
+        jnp.array([[0.8]]),
+        jnp.array([terminated]),
+    )
+
+
+class TestDDPG:
+    """π(s) = tanh(0.5 s), Q(s, a) = s + 2a + 0.1; the targets start equal."""
+
+    def state(self) -> ddpg.DDPGState:
+        actor, critic = linear([[0.5]], [0.0]), linear([[1.0], [2.0]], [0.1])
+        optimizers = adam.init(actor), adam.init(critic)
+        return ddpg.DDPGState(actor, critic, actor, critic, *optimizers)
+
+    def test_target(self):
+        # y = 1.5 + 0.99·(0.8 + 2·tanh 0.4 + 0.1); nothing comes after a termination.
+        learner, hyper = ddpg.DDPG(()), ddpg.DDPGHyper()
+        expected = 1.5 + 0.99 * (0.9 + 2 * np.tanh(0.4))
+        target = learner.critic_target(self.state(), one(), hyper)
+        np.testing.assert_allclose(target, [expected], rtol=1e-12)
+        ended = learner.critic_target(self.state(), one(terminated=True), hyper)
+        np.testing.assert_allclose(ended, [1.5], rtol=1e-12)
+
+    def test_update(self):
+        # Q(s, a) = 0.5 − 0.4 + 0.1 = 0.2 < y, so dL/dQ = 2(Q − y) < 0. Adam's first step is
+        # lr·sign: the critic's weights on s = 0.5 and the bias rise, the weight on a = −0.2 falls.
+        # The actor ascends 2·tanh(w s + b): both rise.
+        hyper = ddpg.DDPGHyper(actor_lr=0.01, critic_lr=0.1, tau=0.25)
+        state, metrics = ddpg.DDPG(()).update(
+            self.state(), one(), hyper, jax.random.key(0), jnp.int32(0)
+        )
+        y = 1.5 + 0.99 * (0.9 + 2 * np.tanh(0.4))
+        np.testing.assert_allclose(metrics["critic_loss"], (0.2 - y) ** 2, rtol=1e-12)
+        np.testing.assert_allclose(metrics["value"], 0.2, rtol=1e-12)
+        np.testing.assert_allclose(state.critic[0].kernel, [[1.1], [1.9]], rtol=1e-6)
+        np.testing.assert_allclose(state.critic[0].bias, [0.2], rtol=1e-6)
+        np.testing.assert_allclose(state.actor[0].kernel, [[0.51]], rtol=1e-6)
+        # The actor's loss is that of the critic it has just been given: 0.5·1.1 + 1.9·tanh + 0.2.
+        expected = -(0.55 + 1.9 * np.tanh(0.25) + 0.2)
+        np.testing.assert_allclose(metrics["actor_loss"], expected, rtol=1e-6)
+        # A quarter of the way: 1 + (1.1 − 1)/4.
+        np.testing.assert_allclose(state.target_critic[0].kernel, [[1.025], [1.975]], rtol=1e-6)
+        np.testing.assert_allclose(state.target_actor[0].kernel, [[0.5025]], rtol=1e-6)
+
+    def test_every_other_update_leaves_actor_and_targets(self):
+        state, metrics = ddpg.DDPG(()).update(
+            self.state(), one(), ddpg.DDPGHyper(), jax.random.key(0), jnp.int32(1)
+        )
+        assert np.isnan(metrics["actor_loss"])
+        np.testing.assert_array_equal(state.actor[0].kernel, [[0.5]])
+        np.testing.assert_array_equal(state.target_critic[0].kernel, [[1.0], [2.0]])
+        assert state.critic[0].bias[0] > 0.1
+
+    def test_acting(self):
+        hyper, key = ddpg.DDPGHyper(exploration=0.3), jax.random.key(3)
+        z = jax.random.normal(key, (1, 1))
+        acted = ddpg.DDPG(()).act(self.state(), jnp.array([[0.4]]), key, hyper)
+        np.testing.assert_allclose(acted, np.clip(np.tanh(0.2) + 0.3 * z, -1, 1), rtol=1e-12)
+
+
+class TestSAC:
+    """π: mean 0.3, log std −1.5 everywhere; Q_1 = s + 2a + 0.5, Q_2 = s + 2a + 0.7; α = 1."""
+
+    std = np.exp(-1.5)
+
+    def state(self) -> sac.SACState:
+        actor = linear([[0.0, 0.0]], [0.3, 0.0])
+        critics = (Layer(jnp.array([[[1.0], [2.0]]] * 2), jnp.array([[0.5], [0.7]])),)
+        alpha = jnp.zeros(())
+        optimizers = adam.init(actor), adam.init(critics), adam.init(alpha)
+        return sac.SACState(actor, critics, critics, alpha, *optimizers)
+
+    def drawn(self, key: jax.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """z, the action and its log density, from first principles."""
+        z = np.asarray(jax.random.normal(key, (1, 1)))[0, 0]
+        action = np.tanh(0.3 + self.std * z)
+        log_density = -0.5 * z**2 + 1.5 - 0.5 * np.log(2 * np.pi) - np.log(1 - action**2)
+        return z, action, log_density
+
+    def test_target(self):
+        key = jax.random.key(5)
+        _, action, log_density = self.drawn(key)
+        learner, hyper = sac.SAC(()), sac.SACHyper()
+        expected = 1.5 + 0.99 * (0.8 + 2 * action + 0.5 - log_density)
+        target = learner.critic_target(self.state(), one(), hyper, key)
+        np.testing.assert_allclose(target, [expected], rtol=1e-10)
+        ended = learner.critic_target(self.state(), one(terminated=True), hyper, key)
+        np.testing.assert_allclose(ended, [1.5], rtol=1e-12)
+
+    def test_actor_gradient(self):
+        # U = s + 2 tanh u + 0.5 − log π with u = m + std·z, and log π depends on the mean only
+        # through −log(1 − tanh²u), whose slope is 2 tanh u; so −dU/dm = −2(1 − a²) + 2a.
+        # In the raw log std: log std moves by 7/2·(1 − tanh²0) = 3.5, u by 3.5·std·z, and log π
+        # has −log std besides.
+        key, state = jax.random.key(6), self.state()
+        z, a, log_density = self.drawn(key)
+        (value, log_pi), grads = jax.value_and_grad(sac.SAC(()).actor_loss, has_aux=True)(
+            state.actor, state, one(), key
+        )
+        np.testing.assert_allclose(value, -(0.5 + 2 * a + 0.5 - log_density), rtol=1e-10)
+        np.testing.assert_allclose(log_pi, [log_density], rtol=1e-10)
+        slope = -2 * (1 - a**2) + 2 * a
+        raw = 3.5 * (slope * self.std * z - 1.0)
+        np.testing.assert_allclose(grads[0].bias, [slope, raw], rtol=1e-9)
+        np.testing.assert_allclose(grads[0].kernel, [[0.5 * slope, 0.5 * raw]], rtol=1e-9)
+
+    def test_update(self):
+        key = jax.random.key(7)
+        target_key, actor_key = jax.random.split(key)
+        _, action, log_density = self.drawn(target_key)
+        y = 1.5 + 0.99 * (0.8 + 2 * action + 0.5 - log_density)
+        q = np.array([0.6, 0.8])  # 0.5 − 0.4 + 0.5, + 0.7
+        hyper = sac.SACHyper(critic_lr=0.1, temperature_lr=0.01, tau=0.5, actor_lr=0.02)
+        state, metrics = sac.SAC(()).update(self.state(), one(), hyper, key, jnp.int32(0))
+        np.testing.assert_allclose(metrics["critic_loss"], np.sum((q - y) ** 2), rtol=1e-9)
+        np.testing.assert_allclose(metrics["value"], 0.7, rtol=1e-9)
+        start, step = np.array([0.5, 0.7]), -0.1 * np.sign(q - y)
+        np.testing.assert_allclose(state.critics[0].bias[:, 0], start + step, rtol=1e-6)
+        np.testing.assert_allclose(state.critics[0].kernel[:, 1, 0], 2.0 - step, rtol=1e-6)
+        np.testing.assert_allclose(state.targets[0].bias[:, 0], start + step / 2, rtol=1e-6)
+        # The temperature rises while log π is above 1 nat, that is the entropy below −1.
+        _, _, log_density = self.drawn(actor_key)
+        expected = 0.01 * np.sign(log_density - 1.0)
+        np.testing.assert_allclose(state.log_temperature, expected, rtol=1e-6)
+        np.testing.assert_allclose(metrics["entropy"], -log_density, rtol=1e-9)
+        assert state.actor[0].bias[0] != 0.3
+
+
+class TestPPO:
+    """π: mean 0.2 x, log std 0; V(x) = 3x + 1; observations already standard."""
+
+    def state(self) -> PPOState:
+        parameters = Parameters(linear([[0.2]], [0.0]), jnp.zeros(1), linear([[3.0]], [1.0]))
+        standard = normalization.Moments(jnp.zeros(1), jnp.ones(1) - 1e-8, jnp.array(1e12))
+        rewards = normalization.Moments(jnp.zeros(()), jnp.array(4.0 - 1e-8), jnp.array(1e12))
+        optimizer = adam.init(parameters)
+        return PPOState(parameters, optimizer, standard, rewards, jnp.zeros(1))
+
+    def rollout(self) -> Rollout:
+        """Three steps: an ordinary one, a time limit, a termination."""
+        column = lambda *numbers: jnp.array(numbers)[:, None]  # noqa: E731
+        return Rollout(
+            observation=column(0.1, 0.2, 0.3)[..., None],
+            action=column(0.0, 0.5, 1.0)[..., None],
+            log_density=column(-1.0, -1.0, -1.0),
+            final_observation=column(0.2, 0.7, 0.9)[..., None],
+            reward=column(1.0, 2.0, 3.0),
+            terminated=column(False, False, True),
+            ended=column(False, True, True),
+        )
+
+    def test_lesson(self):
+        # γ = 0.9, λ = 0.5. V = 1.3, 1.6, 1.9. Successors: 0.2 (V 1.6), the cut episode's own
+        # 0.7 (V 3.1), and nothing after the termination.
+        # δ = 1 + 0.9·1.6 − 1.3 = 1.14;  2 + 0.9·3.1 − 1.6 = 3.19;  3 − 1.9 = 1.1.
+        # A = 1.14 + 0.45·3.19 = 2.5755;  3.19;  1.1. Targets: A + V.
+        hyper = PPOHyper(discount=0.9, trace=0.5)
+        lesson = PPO(()).lesson(self.state(), self.rollout(), hyper)
+        np.testing.assert_allclose(lesson.value, [1.3, 1.6, 1.9], rtol=1e-9)
+        np.testing.assert_allclose(lesson.advantage, [2.5755, 3.19, 1.1], rtol=1e-9)
+        np.testing.assert_allclose(lesson.target, [3.8755, 4.79, 3.0], rtol=1e-9)
+
+    def test_loss(self):
+        # Two samples; advantages ±1 standardise to ±1/√2. Ratios e^0.5 and e^−0.5 leave [0.8, 1.2]:
+        # with A > 0 the ratio is capped at 1.2, with A < 0 the one below is floored at 0.8.
+        parameters = self.state().parameters
+        x, action = jnp.array([[0.0], [0.0]]), jnp.array([[1.0], [1.0]])
+        log_pi = -0.5 - 0.5 * np.log(2 * np.pi)
+        lesson = Lesson(
+            observation=x,
+            action=action,
+            log_density=log_pi + jnp.array([-0.5, 0.5]),
+            value=jnp.array([1.0, 0.5]),
+            advantage=jnp.array([1.0, -1.0]),
+            target=jnp.array([2.0, 0.0]),
+        )
+        total, metrics = loss(parameters, lesson, PPOHyper(entropy_weight=0.1))
+        surrogate = -np.mean([1.2 / np.sqrt(2), -0.8 / np.sqrt(2)])
+        np.testing.assert_allclose(metrics["actor_loss"], surrogate, rtol=1e-6)
+        # V = 1: errors −1 and 1; near the old value, 1 and 0.7: the worse of (1, 1) and (1, .49).
+        np.testing.assert_allclose(metrics["critic_loss"], 0.5, rtol=1e-9)
+        entropy = 0.5 * np.log(2 * np.pi * np.e)
+        np.testing.assert_allclose(metrics["entropy"], entropy, rtol=1e-9)
+        np.testing.assert_allclose(total, surrogate + 0.25 - 0.1 * entropy, rtol=1e-6)
+        assert metrics["ratio_clipped"] == 1.0
+
+    def test_update(self):
+        # One epoch of one minibatch: a single Adam step of lr·(1 − progress) times the gradient's
+        # sign. All targets are above their values, so the critic's weights rise.
+        learner = PPO((), epochs=1, minibatches=1)
+        hyper = PPOHyper(learning_rate=0.04, discount=0.9, trace=0.5)
+        state, _ = learner.update(
+            self.state(), self.rollout(), hyper, jax.random.key(0), jnp.array(0.75)
+        )
+        np.testing.assert_allclose(state.parameters.critic[0].kernel, [[3.01]], rtol=1e-4)
+        np.testing.assert_allclose(state.parameters.critic[0].bias, [1.01], rtol=1e-4)
+
+    def test_reward_normalisation(self):
+        # The running return after the three steps is 1, 0.9 + 2 = 2.9, then 3 alone after the cut;
+        # its variance stays 4 (it has the weight of 1e12 samples), so rewards are halved.
+        from drspcrl.learners.ppo import normalise_rewards
+
+        state, rewards = normalise_rewards(self.state(), self.rollout(), 0.9)
+        np.testing.assert_allclose(rewards[:, 0], [0.5, 1.0, 1.5], rtol=1e-6)
+        np.testing.assert_array_equal(state.returns, [0.0])

@@ -1,0 +1,130 @@
+"""Member k of a population is the member alone."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from drspcrl.learners import DDPG, PPO, SAC, DDPGHyper, PPOHyper, SACHyper
+from drspcrl.learners.population import stack, update_block
+from drspcrl.learners.ppo import Rollout
+from drspcrl.learners.replay import Batch
+
+# Every scalar differs between the members.
+OFF_POLICY = {
+    "sac": (
+        SAC((16, 16)),
+        [
+            SACHyper(),
+            SACHyper(0.9, 0.01, 1e-3, 1e-4, 1e-2, -0.5),
+            SACHyper(0.5, 0.1, 1e-4, 5e-4, 0.0, -2.0),
+        ],
+    ),
+    "ddpg": (
+        DDPG((16, 16)),
+        [DDPGHyper(), DDPGHyper(0.9, 0.01, 1e-3, 1e-4), DDPGHyper(0.5, 0.1, 1e-4, 5e-4)],
+    ),
+}
+PPO_HYPERS = [PPOHyper(), PPOHyper(0.9, 0.8, 1e-3, 0.1, 1.0, 0.01, 1.0), PPOHyper(clip=0.3)]
+
+
+def recorded(updates: int, size: int = 16) -> Batch:
+    random = np.random.default_rng(0)
+    shape = (3, updates, size)
+    return Batch(
+        observation=jnp.asarray(random.normal(size=(*shape, 3))),
+        action=jnp.asarray(random.uniform(-1, 1, (*shape, 2))),
+        reward=jnp.asarray(random.normal(size=shape)),
+        next_observation=jnp.asarray(random.normal(size=(*shape, 3))),
+        terminated=jnp.asarray(random.random(shape) < 0.1),
+    )
+
+
+def rollouts(count: int) -> Rollout:
+    random = np.random.default_rng(0)
+    shape = (3, count, 8, 2)
+    terminated = random.random(shape) < 0.05
+    ended = terminated | (random.random(shape) < 0.05)
+    return Rollout(
+        observation=jnp.asarray(random.normal(size=(*shape, 3))),
+        action=jnp.asarray(random.normal(size=(*shape, 2))),
+        log_density=jnp.asarray(random.normal(-3.0, 0.1, shape)),
+        final_observation=jnp.asarray(random.normal(size=(*shape, 3))),
+        reward=jnp.asarray(random.normal(size=shape)),
+        terminated=jnp.asarray(terminated),
+        ended=jnp.asarray(ended),
+    )
+
+
+def keys() -> jax.Array:
+    return jnp.stack([jax.random.key(k) for k in range(3)])
+
+
+def alone(population, k: int):
+    """Member k; on the host, so that nothing is compiled for it."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[k], population)
+
+
+def off_policy(name: str, updates: int):
+    """Three members together, and each alone; on the same recorded data."""
+    learner, hypers = OFF_POLICY[name]
+    hyper, batches = stack(hypers), recorded(updates)
+    states = jax.jit(jax.vmap(lambda k: learner.init(k, 3, 2)))(keys())
+    block = jax.jit(partial(update_block, learner))
+    together = jax.jit(jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, None)))
+    all_states, _ = together(states, batches, hyper, keys(), jnp.int32(0))
+    for k in range(3):
+        own = (alone(part, k) for part in (states, batches, hyper))
+        yield alone(all_states, k), block(*own, jax.random.key(k), jnp.int32(0))[0]
+
+
+def ppo(updates: int):
+    """The same for PPO; one update is one minibatch."""
+    epochs, minibatches = (1, 1) if updates == 1 else (10, 4)
+    learner = PPO((16, 16), epochs, minibatches)
+    count = max(1, updates // (epochs * minibatches))
+    hyper, data = stack(PPO_HYPERS), rollouts(count)
+    states = jax.jit(jax.vmap(lambda k: learner.init(k, 3, 2, 2)))(keys())
+
+    def learn(state, rollouts, hyper, key):
+        def one(state, given):
+            rollout, index = given
+            progress = jnp.zeros(())
+            return learner.update(state, rollout, hyper, jax.random.fold_in(key, index), progress)
+
+        return jax.lax.scan(one, state, (rollouts, jnp.arange(count)))[0]
+
+    all_states, learn = jax.jit(jax.vmap(learn))(states, data, hyper, keys()), jax.jit(learn)
+    for k in range(3):
+        own = (alone(part, k) for part in (states, data, hyper))
+        yield alone(all_states, k), learn(*own, jax.random.key(k))
+
+
+def compare(pairs, tolerance: float) -> None:
+    seen = 0
+    for together, single in pairs:
+        for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(single), strict=True):
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+        seen += 1
+    assert seen == 3
+
+
+@pytest.mark.parametrize("name", ["sac", "ddpg", "ppo"])
+def test_a_thousand_updates_in_double_precision(name, float64):
+    compare(ppo(1000) if name == "ppo" else off_policy(name, 1000), 1e-9)
+
+
+@pytest.mark.parametrize("name", ["sac", "ddpg", "ppo"])
+def test_one_update_in_single_precision(name):
+    compare(ppo(1) if name == "ppo" else off_policy(name, 1), 1e-5)
+
+
+def test_skipped_actor_steps_cost_nothing_in_a_population():
+    # A condition that is data of the members would be computed on both sides.
+    learner = DDPG((8, 8))
+    states = jax.jit(jax.vmap(lambda k: learner.init(k, 3, 2)))(keys())
+    together = jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, None))
+    arguments = (states, recorded(2), stack([DDPGHyper()] * 3), keys(), jnp.int32(0))
+    assert "cond[" in str(jax.make_jaxpr(together)(*arguments))

@@ -1,0 +1,109 @@
+"""Every mistake is named before anything starts."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from drspcrl.errors import InputError
+from drspcrl.presets import ALGORITHMS, preset
+from drspcrl.trainer import TrainConfig, train
+from drspcrl.trainer.estimate import estimate
+
+QUIET = Console(quiet=True)
+
+
+def config(**changes) -> TrainConfig:
+    given = {"env": "Hopper", "algorithm": "sac", "out": Path("runs")}
+    return TrainConfig(**(given | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"algorithm": "td3"}, "algorithm is 'td3'; choose one of ppo, sac, ddpg"),
+        ({"methods": ("selfpaced",)}, "method is 'selfpaced'; choose one of vanilla"),
+        ({"methods": ()}, "methods is empty"),
+        ({"seeds": (1, 1)}, "repetition"),
+        ({"seeds": (-1,)}, "seed is -1"),
+        ({"seeds": (2**32,)}, "seed is 4294967296"),
+        ({"steps": -5}, "steps is -5"),
+        ({"steps": 1.5}, "steps is 1.5"),
+        ({"steps": 4}, "fewer than the 8 environments"),
+        ({"env": " "}, "env is ' '"),
+        ({"log_every": 0}, "log_every is 0"),
+        ({"evaluate_every": -1}, "evaluate_every is -1"),
+        ({"evaluate_episodes": 0}, "evaluate_episodes is 0"),
+        ({"threads": -1}, "threads is -1"),
+        ({"time_limit": 0.0}, "time_limit is 0.0"),
+        ({"device": "tpu"}, "device is 'tpu'"),
+        ({"replay_memory": "disk"}, "replay_memory is 'disk'"),
+        ({"track": "mlflow"}, "track is 'mlflow'"),
+        ({"settings": {"lr": 1e-3}}, "sac has no setting 'lr'; it has actor_lr"),
+        ({"settings": {"batch_size": 100, "buffer_size": 50}}, "larger than buffer_size"),
+        ({"settings": {"batch_size": 1.5}}, "batch_size is 1.5; give a whole number"),
+        ({"settings": {"batch_size": True}}, "batch_size is True"),
+        ({"settings": {"discount": 1.2}}, "discount is 1.2; it must be between 0 and 1"),
+        ({"settings": {"discount": float("nan")}}, "discount is nan"),
+        ({"settings": {"critic_lr": 0.0}}, "critic_lr is 0.0; it must be above 0"),
+        ({"settings": {"critic_lr": "fast"}}, "critic_lr is 'fast'"),
+        ({"settings": {"hidden": []}}, "hidden is"),
+        ({"settings": {"hidden": [64, 0]}}, "hidden is"),
+        ({"settings": {"updates_per_step": 0.3}}, "must be a whole number of at least 1"),
+        ({"settings": {"updates_per_step": 0.05}}, "must be a whole number of at least 1"),
+        ({"settings": {"envs_per_member": 10, "buffer_size": 5, "batch_size": 5}}, "is below"),
+        ({"algorithm": "ppo", "settings": {"rollout_size": 2000}}, "multiple of envs_per_member"),
+    ],
+)
+def test_refused_with_a_reason(changes, message):
+    with pytest.raises(InputError, match=message):
+        config(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"env": "Hoper"}, "environment 'Hoper' is unknown"),
+        ({"env": "CartPole-v1"}, "action space is .* not a Box"),
+        ({"device": "gpu"}, "JAX finds none"),
+        ({"track": "wandb"}, "not installed"),
+        ({"settings": {"buffer_size": 10**12, "batch_size": 64}, "steps": 10**12}, "of memory on"),
+    ],
+)
+def test_refused_before_anything_is_written(changes, message, tmp_path):
+    given = {"env": "Pendulum-v1", "steps": 100, "out": tmp_path / "runs"}
+    with pytest.raises(InputError, match=message):
+        train(config(**(given | changes)), QUIET)
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(trained):
+    with pytest.raises(InputError, match="already holds a run"):
+        train(trained[0], QUIET)
+
+
+def test_members_are_methods_times_seeds():
+    members = config(seeds=(5, 6)).members
+    assert [(m.method, m.seed) for m in members] == [("vanilla", 5), ("vanilla", 6)]
+
+
+@pytest.mark.parametrize("env", ["../../etc/x", "ALE/Pong-v5", ".hidden", "a b"])
+def test_no_name_leaves_the_output_folder(env):
+    made = config(env=env)
+    folder = made.folder(made.members[0])
+    assert folder.parent == Path("runs")
+    assert folder.resolve().parent == Path("runs").resolve()
+    assert not folder.name.startswith(".")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_preset_is_usable(algorithm):
+    made = config(algorithm=algorithm)
+    assert made.resolved == preset(algorithm)
+
+
+def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
+    made = config(env="HalfCheetah", seeds=tuple(range(35)))
+    needed = estimate(made, 17, 6)
+    assert 3.4e9 < needed.replay < 3.8e9
+    assert needed.replay + needed.learning < 8 * 2**30
