@@ -2,13 +2,13 @@
 
     python benchmarks/run.py [name ...]
 
-Each benchmark is a module with a `main` that returns a Markdown table; peers are measured in the
-same run, because machines differ and are shared.
+Each benchmark is a script that prints a Markdown table; peers are measured in the same run, because
+machines differ and are shared.
 """
 
-import importlib.util
 import os
 import platform
+import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,18 +18,17 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.md"
 BENCHMARKS = {
     "divergences": "Worst-case problems",
+    "tabular": "Exact robust MDPs",
+    "envs": "Batched environments",
+    "evaluation": "The paper's suite on one policy",
 }
 PACKAGES = ("drspcrl", "jax", "mujoco", "gymnasium", "numpy", "scipy")
 
 
 def run(name: str) -> str:
-    specification = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
     print(f"{name} ...", flush=True)
-    return module.main()
+    script = [sys.executable, str(HERE / f"{name}.py")]
+    return subprocess.run(script, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def heading() -> str:

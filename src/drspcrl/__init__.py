@@ -16,18 +16,23 @@ __version__ = version("drspcrl")
 # name → module that defines it
 _EXPORTS = {
     "InputError": "drspcrl.errors",
+    "evaluate": "drspcrl.evaluation",
     "load_policy": "drspcrl.policy",
+    "train": "drspcrl.trainer",
 }
 _SUBPACKAGES = (
     "data",
     "divergences",
     "envs",
     "errors",
+    "evaluation",
+    "learners",
     "perturbations",
     "report",
     "runs",
     "statistics",
     "tabular",
+    "trainer",
 )
 
 __all__ = [
@@ -37,12 +42,17 @@ __all__ = [
     "divergences",
     "envs",
     "errors",
+    "evaluate",
+    "evaluation",
+    "learners",
     "load_policy",
     "perturbations",
     "report",
     "runs",
     "statistics",
     "tabular",
+    "train",
+    "trainer",
 ]
 
 if TYPE_CHECKING:
@@ -51,14 +61,19 @@ if TYPE_CHECKING:
         divergences,
         envs,
         errors,
+        evaluation,
+        learners,
         perturbations,
         report,
         runs,
         statistics,
         tabular,
+        trainer,
     )
     from drspcrl.errors import InputError
+    from drspcrl.evaluation import evaluate
     from drspcrl.policy import load_policy
+    from drspcrl.trainer import train
 
 
 def __getattr__(name: str) -> Any:

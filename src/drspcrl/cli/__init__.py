@@ -11,6 +11,8 @@ from drspcrl.errors import InputError
 # Subcommand → the dataclass in the module of the same name whose `run` does the work. These
 # modules import nothing heavy before `run`.
 COMMANDS = {
+    "train": "Train",
+    "evaluate": "Evaluate",
     "report": "Report",
     "solve": "Solve",
     "doctor": "Doctor",
