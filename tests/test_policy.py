@@ -1,5 +1,6 @@
 """Policies from files: the numbers by hand, what is refused, and no JAX on the way."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,11 +10,21 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from drspcrl.errors import InputError
-from drspcrl.policy import Policy, load_policy, save_policy
+from drspcrl.policy import METADATA_KEY, Policy, load_policy, save_policy
 
 
 def array(*numbers: float) -> np.ndarray:
     return np.array(numbers, np.float32)
+
+
+def metadata_of(policy: Policy, **changes) -> dict[str, str]:
+    described = {
+        "format_version": 1,
+        "kind": policy.kind,
+        "activation": "relu",
+        "observation_clip": "10.0",
+    }
+    return {METADATA_KEY: json.dumps(described | changes)}
 
 
 @pytest.fixture(params=["tanh_gaussian", "tanh", "gaussian"])
@@ -78,6 +89,21 @@ def test_saved_and_loaded_is_the_same(policy, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["policy.safetensors"]
 
 
+def test_equal_policies_are_equal_files(policy, tmp_path):
+    for name in "abcdefgh":
+        save_policy(tmp_path / name, policy)
+    assert len({file.read_bytes() for file in tmp_path.iterdir()}) == 1
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000])
+def test_unreadable_description(policy, tmp_path, text):
+    file = tmp_path / "policy.safetensors"
+    save_policy(file, policy)
+    save_file(load_file(file), file, {METADATA_KEY: text})
+    with pytest.raises(InputError, match="description is not readable"):
+        load_policy(file)
+
+
 def test_infinite_clip_survives_the_file(policy, tmp_path):
     save_policy(tmp_path / "p.safetensors", replace(policy, observation_clip=np.inf))
     assert load_policy(tmp_path / "p.safetensors").observation_clip == np.inf
@@ -106,19 +132,21 @@ def test_missing_and_damaged_files(policy, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": "2"}, "newer"),
-        ({"format_version": "-1"}, "whole number"),
+        ({"format_version": 2}, "newer"),
+        ({"format_version": -1}, "whole number"),
+        ({"format_version": "1"}, "whole number"),
+        ({"kind": ["tanh"]}, "kind is"),
         ({"kind": "table"}, "kind is 'table'"),
         ({"activation": "gelu"}, "activation is 'gelu'"),
         ({"observation_clip": "wide"}, "wide"),
         ({"observation_clip": "nan"}, "positive"),
+        ({"observation_clip": {}}, "dict"),
     ],
 )
 def test_metadata_that_does_not_fit(policy, tmp_path, change, message):
     file = tmp_path / "policy.safetensors"
     save_policy(file, policy)
-    metadata = {"format_version": "1", "kind": policy.kind, "activation": "relu"}
-    save_file(load_file(file), file, metadata | {"observation_clip": "10.0"} | change)
+    save_file(load_file(file), file, metadata_of(policy, **change))
     with pytest.raises(InputError, match=message):
         load_policy(file)
 
@@ -139,9 +167,8 @@ def test_tensors_that_do_not_fit(policy, tmp_path, name, tensor, message):
     file = tmp_path / "policy.safetensors"
     save_policy(file, policy)
     tensors = load_file(file) | {name: tensor}
-    metadata = {"format_version": "1", "kind": policy.kind, "activation": "relu"}
     present = {k: v for k, v in tensors.items() if v is not None}
-    save_file(present, file, metadata | {"observation_clip": "10.0"})
+    save_file(present, file, metadata_of(policy))
     with pytest.raises(InputError, match=message):
         load_policy(file)
 

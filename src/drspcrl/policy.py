@@ -4,14 +4,15 @@
     action = policy(observation)
 
 The file is `policy.safetensors`: the layers of a small network, the normaliser of its observations
-and the bounds of its actions as tensors; what to make of them as text metadata.
+and the bounds of its actions as tensors; what to make of them as one JSON text beside them.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -22,6 +23,7 @@ Activation = Literal["relu", "tanh"]
 
 POLICY_FILE = "policy.safetensors"
 FORMAT_VERSION = 1
+METADATA_KEY = "drspcrl-policy"
 LOG_STD_RANGE = (-5.0, 2.0)
 """Where a tanh-Gaussian policy keeps its log standard deviation, by squashing it smoothly."""
 
@@ -168,34 +170,44 @@ def save_policy(path: str | Path, policy: Policy) -> None:
     tensors = {name: getattr(policy, name) for name in _VECTORS}
     for i, (kernel, bias) in enumerate(policy.layers):
         tensors[f"layers.{i}.kernel"], tensors[f"layers.{i}.bias"] = kernel, bias
-    metadata = {
-        "format_version": str(FORMAT_VERSION),
+    described = {
+        "format_version": FORMAT_VERSION,
         "kind": policy.kind,
         "activation": policy.activation,
         "observation_clip": repr(float(policy.observation_clip)),
     }
+    # Safetensors keeps metadata in no order; as one entry, equal policies are equal files.
+    metadata = {METADATA_KEY: json.dumps(described)}
     path = Path(path)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     save_file({k: np.ascontiguousarray(v, np.float32) for k, v in tensors.items()}, aside, metadata)
     os.replace(aside, path)
 
 
-def _read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def _read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="numpy") as content:
-            return {k: content.get_tensor(k) for k in content.keys()}, content.metadata() or {}  # noqa: SIM118
+            tensors = {k: content.get_tensor(k) for k in content.keys()}  # noqa: SIM118
+            described = (content.metadata() or {}).get(METADATA_KEY, "{}")
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{file} cannot be read as safetensors: {reason}") from None
+    try:
+        metadata = json.loads(described)
+    except (ValueError, RecursionError):
+        metadata = None
+    if not isinstance(metadata, dict):
+        raise InputError(f"{file} is no usable policy: its description is not readable")
+    return tensors, metadata
 
 
-def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> Policy:
-    version = metadata.get("format_version", "")
-    if not version.isdecimal() or int(version) < 1:
+def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> Policy:
+    version = metadata.get("format_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InputError(f"its format_version is {version!r}, where a whole number is needed")
-    if int(version) > FORMAT_VERSION:
+    if version > FORMAT_VERSION:
         raise InputError(
             f"its format_version {version} is newer than the {FORMAT_VERSION} that this drspcrl "
             "reads; update drspcrl"
@@ -203,8 +215,8 @@ def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) ->
     try:
         count = sum(name.startswith("layers.") for name in tensors) // 2
         return Policy(
-            kind=metadata["kind"],  # type: ignore[arg-type]  # checked on construction
-            activation=metadata["activation"],  # type: ignore[arg-type]
+            kind=metadata["kind"],  # checked on construction
+            activation=metadata["activation"],
             layers=tuple(
                 (tensors[f"layers.{i}.kernel"], tensors[f"layers.{i}.bias"]) for i in range(count)
             ),
@@ -213,7 +225,7 @@ def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) ->
         )
     except KeyError as error:
         raise InputError(f"it has no {error.args[0]}") from None
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(" ".join(str(error).split())) from None
 
 
