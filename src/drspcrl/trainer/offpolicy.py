@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from drspcrl.learners import replay as replays
 from drspcrl.learners.population import OffPolicyLearner, sample_block, update_block
-from drspcrl.learners.replay import Replay
+from drspcrl.learners.replay import Batch, Replay
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
@@ -53,6 +53,8 @@ class OffPolicyLoop(Loop):
         self._learning_starts = settings["learning_starts"]
         self._updates = round(self._envs * settings["updates_per_step"])
         self._batch = settings["batch_size"]
+        # A GPU wants few dispatches. On a CPU a loop inside of one would run on a single core.
+        self._per_dispatch = 1 if device.platform == "cpu" else self._updates
         self._device, self._memory = device, memory
         self._act_keys, self._sample_keys, self._update_keys = (
             jax.device_put(member_keys(seeds, use), place)
@@ -90,9 +92,13 @@ class OffPolicyLoop(Loop):
         batches = self._sample(self.replay, self._sample_keys, first)
         if self._memory != self._device:
             batches = jax.device_put(batches, self._device)
-        self.state, self.metrics = self._update(
-            self.state, batches, self.hyper, self._update_keys, first
-        )
+        parts = []
+        for done in range(0, self._updates, self._per_dispatch):
+            self.state, metrics = self._update(
+                self.state, batches, self.hyper, self._update_keys, first, np.int32(done)
+            )
+            parts.append(metrics)
+        self.metrics = self._mean(parts)
         self.updates += self._updates
 
     def tree(self) -> dict[str, Any]:
@@ -117,19 +123,30 @@ class OffPolicyLoop(Loop):
         def store(replay: Replay, actions: Array, outcome: Array) -> Replay:
             return replays.add(replay, actions, unpack(outcome, size))
 
+        def update(
+            state: Any, batches: Batch, hyper: Any, key: Array, first: Array, done: Array
+        ) -> tuple[Any, dict[str, Array]]:
+            part = jax.tree.map(
+                lambda a: lax.dynamic_slice_in_dim(a, done, self._per_dispatch), batches
+            )
+            return update_block(learner, state, part, hyper, key, first + done)
+
+        def mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
+            return jax.tree.map(lambda *m: jnp.nanmean(jnp.stack(m), axis=0), *parts)
+
         sample = partial(sample_block, updates=self._updates, size=self._batch)
-        update = partial(update_block, learner)
         self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, None)))
         self._store = jax.jit(jax.vmap(store), donate_argnums=0)
         self._sample = jax.jit(jax.vmap(sample, in_axes=(0, 0, None)))
-        self._update = jax.jit(jax.vmap(update, in_axes=(0, 0, 0, 0, None)), donate_argnums=0)
+        self._update = jax.jit(jax.vmap(update, in_axes=(0, 0, 0, 0, None, None)), donate_argnums=0)
+        self._mean = jax.jit(mean)
         self._jit_deterministic()
 
     def _unmeasured(self) -> dict[str, Array]:
         """The metrics of an update as nan, so that their names are known from the start."""
         first = np.int32(0)
         batches = jax.eval_shape(self._sample, self.replay, self._sample_keys, first)
-        update = (self.state, batches, self.hyper, self._update_keys, first)
+        update = (self.state, batches, self.hyper, self._update_keys, first, first)
         names = jax.eval_shape(self._update, *update)[1]
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
 
