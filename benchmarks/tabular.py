@@ -23,11 +23,12 @@ from drspcrl.tabular import (
 from drspcrl.tabular.theorem import check_theorem
 
 ERROR, DISCOUNT, RADIUS = 1e-6, 0.95, 0.5
+REPEATS = 5
 COUNTS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def main() -> None:
-    """Print the time of robust value iteration to 1e-6 for Garnet MDPs of growing size."""
+    """Print the time of robust value iteration to 1e-6: the first call, then the median of five."""
     print("Garnet, 8 actions, 8 successors, γ = 0.95, KL ball, ε = 0.5, values to 1e-6:\n")
     print("| states | seconds | once compiled | CPU seconds | sweeps | certified error |")
     print("|---:|---:|---:|---:|---:|---:|")
@@ -35,7 +36,10 @@ def main() -> None:
         mdp = garnet(states=states, actions=8, successors=8, discount=DISCOUNT, seed=0)
         # The tolerance is relative to max|V| ≤ 1/(1−γ), and the error is residual/(1−γ).
         tolerance = ERROR * (1 - DISCOUNT) ** 2
-        (_, first, _), (solution, seconds, busy) = (_timed(mdp, tolerance) for _ in range(2))
+        _, first, _ = _timed(mdp, tolerance)
+        repeats = [_timed(mdp, tolerance) for _ in range(REPEATS)]
+        solution = repeats[0][0]
+        seconds, busy = np.median([times for _, *times in repeats], axis=0)
         error = solution.residual / (1 - DISCOUNT)
         if not (solution.converged and error <= ERROR):
             raise RuntimeError(f"{states} states: certified error {error:.1e}, wanted {ERROR}")

@@ -14,9 +14,9 @@ from drspcrl.tabular import (
 )
 from drspcrl.tabular.envelope import check_envelope, return_derivative, return_slope
 
-GARNET = garnet(states=6, actions=2, successors=4, discount=0.9, seed=2).to_dense()
-POLICY = np.random.default_rng(0).dirichlet(np.ones(2), size=6)
-PLACES = np.arange(6.0)
+GARNET = garnet(states=5, actions=2, successors=3, discount=0.9, seed=2).to_dense()
+POLICY = np.random.default_rng(0).dirichlet(np.ones(2), size=5)
+PLACES = np.arange(5.0)
 DIVERGENCES = {
     "kl": KL(),
     "chi2": ChiSquared(),
@@ -36,7 +36,8 @@ def test_the_return_falls_as_the_multipliers_say(divergence):
     assert len(comparable) >= 5  # kinks are rare
     for check in comparable:
         assert check.relative_error < 1e-5
-    assert comparable[0].analytic < -0.1
+    # Somewhere the cost is real (a W2 ball's vanishes with ε, so not at the first radius).
+    assert min(check.analytic for check in comparable) < -0.1
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES.values(), ids=DIVERGENCES)

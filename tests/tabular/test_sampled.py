@@ -80,6 +80,7 @@ def test_the_fixed_point_of_one_policy():
     assert (np.diff([*returns, exact.expected_return]) < 0).all()
 
 
+@pytest.mark.slow
 def test_the_standard_error_of_a_return_covers_the_exact_one():
     policy = np.full((5, 2), 0.5)
     exact = robust_policy_evaluation(MDP, policy, KL(), 0.4, draws=8).expected_return

@@ -54,7 +54,7 @@ class Solve:
     """Discount γ in [0, 1); the instance's own unless given."""
     points: int = 8
     """Number of radii from 0 to the budget."""
-    iterations: int = 200
+    iterations: int = 150
     """Policy-gradient steps of each training."""
     learning_rate: float = 1.0
     """Length of a policy-gradient step."""

@@ -60,7 +60,7 @@ class Trainer:
         rate: λ of the rule.
     """
 
-    iterations: int = 200
+    iterations: int = 150
     learning_rate: float = 1.0
     rule: Literal["coordinate", "radius"] = "coordinate"
     pacing: float = 10.0
