@@ -94,21 +94,19 @@ class TestSAC:
         optimizers = adam.init(actor), adam.init(critics), adam.init(alpha)
         return sac.SACState(actor, critics, critics, alpha, *optimizers)
 
-    def drawn(self, key: jax.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """z, the action and its log density, from first principles."""
-        z = np.asarray(jax.random.normal(key, (1, 1)))[0, 0]
+    def drawn(self, z: float) -> tuple[float, float]:
+        """The action of z and its log density, from first principles."""
         action = np.tanh(0.3 + self.std * z)
-        log_density = -0.5 * z**2 + 1.5 - 0.5 * np.log(2 * np.pi) - np.log(1 - action**2)
-        return z, action, log_density
+        return action, -0.5 * z**2 + 1.5 - 0.5 * np.log(2 * np.pi) - np.log(1 - action**2)
 
     def test_target(self):
-        key = jax.random.key(5)
-        _, action, log_density = self.drawn(key)
+        z = jnp.array([[0.7]])
+        action, log_density = self.drawn(0.7)
         learner, hyper = sac.SAC(()), sac.SACHyper()
         expected = 1.5 + 0.99 * (0.8 + 2 * action + 0.5 - log_density)
-        target = learner.critic_target(self.state(), one(), hyper, key)
+        target = learner.critic_target(self.state(), one(), hyper, z)
         np.testing.assert_allclose(target, [expected], rtol=1e-10)
-        ended = learner.critic_target(self.state(), one(terminated=True), hyper, key)
+        ended = learner.critic_target(self.state(), one(terminated=True), hyper, z)
         np.testing.assert_allclose(ended, [1.5], rtol=1e-12)
 
     def test_actor_gradient(self):
@@ -116,10 +114,10 @@ class TestSAC:
         # through −log(1 − tanh²u), whose slope is 2 tanh u; so −dU/dm = −2(1 − a²) + 2a.
         # In the raw log std: log std moves by 7/2·(1 − tanh²0) = 3.5, u by 3.5·std·z, and log π
         # has −log std besides.
-        key, state = jax.random.key(6), self.state()
-        z, a, log_density = self.drawn(key)
+        z, state = -1.2, self.state()
+        a, log_density = self.drawn(z)
         (value, log_pi), grads = jax.value_and_grad(sac.SAC(()).actor_loss, has_aux=True)(
-            state.actor, state, one(), key
+            state.actor, state, one(), jnp.array([[z]])
         )
         np.testing.assert_allclose(value, -(0.5 + 2 * a + 0.5 - log_density), rtol=1e-10)
         np.testing.assert_allclose(log_pi, [log_density], rtol=1e-10)
@@ -130,8 +128,8 @@ class TestSAC:
 
     def test_update(self):
         key = jax.random.key(7)
-        target_key, actor_key = jax.random.split(key)
-        _, action, log_density = self.drawn(target_key)
+        target_z, actor_z = np.asarray(jax.random.normal(key, (2, 1, 1)))[:, 0, 0]
+        action, log_density = self.drawn(target_z)
         y = 1.5 + 0.99 * (0.8 + 2 * action + 0.5 - log_density)
         q = np.array([0.6, 0.8])  # 0.5 − 0.4 + 0.5, + 0.7
         hyper = sac.SACHyper(critic_lr=0.1, temperature_lr=0.01, tau=0.5, actor_lr=0.02)
@@ -143,7 +141,7 @@ class TestSAC:
         np.testing.assert_allclose(state.critics[0].kernel[:, 1, 0], 2.0 - step, rtol=1e-6)
         np.testing.assert_allclose(state.targets[0].bias[:, 0], start + step / 2, rtol=1e-6)
         # The temperature rises while log π is above 1 nat, that is the entropy below −1.
-        _, _, log_density = self.drawn(actor_key)
+        _, log_density = self.drawn(actor_z)
         expected = 0.01 * np.sign(log_density - 1.0)
         np.testing.assert_allclose(state.log_temperature, expected, rtol=1e-6)
         np.testing.assert_allclose(metrics["entropy"], -log_density, rtol=1e-9)

@@ -64,8 +64,8 @@ class DDPG:
     def init(self, key: Array, observation_size: int, action_size: int) -> DDPGState:
         """A new member."""
         actor_key, critic_key = jax.random.split(key)
-        actor = networks.init(actor_key, (observation_size, *self.hidden, action_size))
-        critic = networks.init(critic_key, (observation_size + action_size, *self.hidden, 1))
+        actor = networks.uniform(actor_key, (observation_size, *self.hidden, action_size))
+        critic = networks.uniform(critic_key, (observation_size + action_size, *self.hidden, 1))
         return DDPGState(
             actor=actor,
             critic=critic,

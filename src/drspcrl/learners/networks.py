@@ -18,43 +18,44 @@ class Layer(NamedTuple):
 
 
 Network = tuple[Layer, ...]
-Initializer = Callable[[Array, int, int], Layer]
 
 
-def uniform(key: Array, inputs: int, outputs: int) -> Layer:
-    """Kernel and bias uniform in ±1/√inputs, PyTorch's default for linear layers."""
-    bound = 1.0 / math.sqrt(inputs)
-    kernel_key, bias_key = jax.random.split(key)
-    return Layer(
-        jax.random.uniform(kernel_key, (inputs, outputs), minval=-bound, maxval=bound),
-        jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound),
-    )
+def uniform(key: Array, sizes: Sequence[int]) -> Network:
+    """A network with kernels and biases uniform in ±1/√inputs, PyTorch's default."""
+    shapes = list(itertools.pairwise(sizes))
+    counts = [(inputs + 1) * outputs for inputs, outputs in shapes]
+    layers = []
+    for (inputs, outputs), part in zip(
+        shapes, _parts(jax.random.uniform, key, counts), strict=True
+    ):
+        numbers = (2.0 * part - 1.0) / math.sqrt(inputs)
+        kernel, bias = numbers[:-outputs], numbers[-outputs:]
+        layers.append(Layer(kernel.reshape(inputs, outputs), bias))
+    return tuple(layers)
 
 
-def orthogonal(gain: float) -> Initializer:
-    """An orthogonal kernel times `gain` and a zero bias."""
-
-    def layer(key: Array, inputs: int, outputs: int) -> Layer:
-        kernel = jax.nn.initializers.orthogonal(gain)(key, (inputs, outputs), jnp.zeros(()).dtype)
-        return Layer(kernel, jnp.zeros(outputs))
-
-    return layer
-
-
-def init(
-    key: Array,
-    sizes: Sequence[int],
-    hidden: Initializer = uniform,
-    last: Initializer = uniform,
-) -> Network:
-    """A network with layers between consecutive `sizes`."""
-    keys = jax.random.split(key, len(sizes) - 1)
-    kinds = [hidden] * (len(sizes) - 2) + [last]
-    pairs = itertools.pairwise(sizes)
+def orthogonal(key: Array, sizes: Sequence[int], last_gain: float) -> Network:
+    """A network with orthogonal kernels, √2 long but for the last, and zero biases."""
+    shapes = list(itertools.pairwise(sizes))
+    gains = [math.sqrt(2.0)] * (len(shapes) - 1) + [last_gain]
+    parts = _parts(jax.random.normal, key, [inputs * outputs for inputs, outputs in shapes])
     return tuple(
-        kind(k, inputs, outputs)
-        for kind, k, (inputs, outputs) in zip(kinds, keys, pairs, strict=True)
+        Layer(gain * _rotation(part, *shape), jnp.zeros(shape[1]))
+        for gain, part, shape in zip(gains, parts, shapes, strict=True)
     )
+
+
+def _parts(draw: Callable[..., Array], key: Array, counts: Sequence[int]) -> list[Array]:
+    # One draw for all layers: each further one would cost a second of compilation.
+    return jnp.split(draw(key, (sum(counts),)), list(itertools.accumulate(counts))[:-1])
+
+
+def _rotation(numbers: Array, rows: int, columns: int) -> Array:
+    """Orthonormal rows or columns, whichever are fewer, uniform among all such matrices."""
+    tall = numbers.reshape(max(rows, columns), min(rows, columns))
+    q, r = jnp.linalg.qr(tall)
+    q = q * jnp.sign(jnp.diagonal(r))[None]
+    return q if rows >= columns else q.T
 
 
 def apply(network: Network, x: Array, activation: Callable[[Array], Array] = jax.nn.relu) -> Array:

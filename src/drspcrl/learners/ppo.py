@@ -14,7 +14,7 @@ from jax import Array, lax
 from drspcrl.learners import adam, gaussian, networks, normalization
 from drspcrl.learners.advantage import gae, standardise
 from drspcrl.learners.backup import Backup, plain
-from drspcrl.learners.networks import Network, orthogonal
+from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import CLIP, Moments
 
 Metrics = dict[str, Array]
@@ -113,15 +113,12 @@ class PPO:
     def init(self, key: Array, observation_size: int, action_size: int, envs: int) -> PPOState:
         """A new member that acts in `envs` environments."""
         actor_key, critic_key = jax.random.split(key)
-        hidden = orthogonal(2.0**0.5)
+        actor_sizes = (observation_size, *self.hidden, action_size)
+        critic_sizes = (observation_size, *self.hidden, 1)
         parameters = Parameters(
-            actor=networks.init(
-                actor_key, (observation_size, *self.hidden, action_size), hidden, orthogonal(0.01)
-            ),
+            actor=networks.orthogonal(actor_key, actor_sizes, last_gain=0.01),
             log_std=jnp.zeros(action_size),
-            critic=networks.init(
-                critic_key, (observation_size, *self.hidden, 1), hidden, orthogonal(1.0)
-            ),
+            critic=networks.orthogonal(critic_key, critic_sizes, last_gain=1.0),
         )
         return PPOState(
             parameters=parameters,

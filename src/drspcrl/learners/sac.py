@@ -66,9 +66,9 @@ class SAC:
     def init(self, key: Array, observation_size: int, action_size: int) -> SACState:
         """A new member."""
         actor_key, *critic_keys = jax.random.split(key, 3)
-        actor = networks.init(actor_key, (observation_size, *self.hidden, 2 * action_size))
+        actor = networks.uniform(actor_key, (observation_size, *self.hidden, 2 * action_size))
         sizes = (observation_size + action_size, *self.hidden, 1)
-        critics = jax.vmap(lambda k: networks.init(k, sizes))(jnp.stack(critic_keys))
+        critics = jax.vmap(lambda k: networks.uniform(k, sizes))(jnp.stack(critic_keys))
         log_temperature = jnp.zeros(())
         return SACState(
             actor=actor,
@@ -103,18 +103,17 @@ class SAC:
             index: number of the update; SAC does the same at each.
         """
         del index
-        target_key, actor_key = jax.random.split(key)
-        target = self.critic_target(state, batch, hyper, target_key)
+        target_z, actor_z = jax.random.normal(key, (2, *batch.action.shape))
+        target = self.critic_target(state, batch, hyper, target_z)
         state, critic_metrics = _critic_step(state, batch, target, hyper)
-        state, actor_metrics, log_density = self._actor_step(state, batch, hyper, actor_key)
+        state, actor_metrics, log_density = self._actor_step(state, batch, hyper, actor_z)
         state = _temperature_step(state, log_density, batch.action.shape[-1], hyper)
         targets = networks.move_towards(state.targets, state.critics, hyper.tau)
         metrics = {**critic_metrics, **actor_metrics, "temperature": temperature(state)}
         return state._replace(targets=targets), metrics
 
-    def critic_target(self, state: SACState, batch: Batch, hyper: SACHyper, key: Array) -> Array:
-        """r + γ(1 − d)·U(s') with the target critics, [B]."""
-        z = jax.random.normal(key, batch.action.shape)
+    def critic_target(self, state: SACState, batch: Batch, hyper: SACHyper, z: Array) -> Array:
+        """r + γ(1 − d)·U(s') with the target critics and action noise z [B, A], [B]."""
         value = self.backup(
             lambda states: soft_value(state, state.actor, state.targets, states, z),
             batch.next_observation,
@@ -124,10 +123,9 @@ class SAC:
         )
 
     def actor_loss(
-        self, actor: Network, state: SACState, batch: Batch, key: Array
+        self, actor: Network, state: SACState, batch: Batch, z: Array
     ) -> tuple[Array, Array]:
-        """The mean of −U(s) with the learning critics, and log π of the actions drawn, [B]."""
-        z = jax.random.normal(key, batch.action.shape)
+        """The mean of −U(s) with the learning critics, and log π of the actions of z, [B]."""
         value = self.backup(
             lambda states: soft_value(state, actor, state.critics, states, z),
             batch.observation,
@@ -136,10 +134,10 @@ class SAC:
         return -jnp.mean(value), log_density
 
     def _actor_step(
-        self, state: SACState, batch: Batch, hyper: SACHyper, key: Array
+        self, state: SACState, batch: Batch, hyper: SACHyper, z: Array
     ) -> tuple[SACState, Metrics, Array]:
         (loss, log_density), grads = jax.value_and_grad(self.actor_loss, has_aux=True)(
-            state.actor, state, batch, key
+            state.actor, state, batch, z
         )
         actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
         metrics = {"actor_loss": loss, "entropy": -jnp.mean(log_density)}

@@ -91,8 +91,7 @@ class OnPolicyLoop(Loop):
     def _blank_rollout(self) -> tuple[Array, Array, Array]:
         shape = (self.collector.members, self._length, self._envs)
         sizes = ((self._size,), (self.collector.action_size,), ())
-        with jax.default_device(self._device):
-            x, action, log_density = (jnp.zeros((*shape, *size)) for size in sizes)
+        x, action, log_density = (jnp.zeros((*shape, *size), device=self._device) for size in sizes)
         return x, action, log_density
 
     def _compile(self) -> None:

@@ -1,0 +1,42 @@
+"""Networks: what they compute, and how they begin."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from drspcrl.learners import networks
+from drspcrl.learners.networks import Layer
+
+
+def test_output_by_hand():
+    # relu([1, 2]·[[1, −1], [1, −1]] + [0, 1]) = relu([3, −2]) = [3, 0]; 3·2 + 0·5 + 0.5 = 6.5.
+    network = (
+        Layer(jnp.array([[1.0, -1.0], [1.0, -1.0]]), jnp.array([0.0, 1.0])),
+        Layer(jnp.array([[2.0], [5.0]]), jnp.array([0.5])),
+    )
+    np.testing.assert_allclose(networks.apply(network, jnp.array([[1.0, 2.0]])), [[6.5]])
+
+
+def test_uniform_layers_fill_their_bounds():
+    network = networks.uniform(jax.random.key(0), (100, 50, 4))
+    assert [layer.kernel.shape for layer in network] == [(100, 50), (50, 4)]
+    assert [layer.bias.shape for layer in network] == [(50,), (4,)]
+    for layer, bound in zip(network, (0.1, 50**-0.5), strict=True):
+        everything = np.concatenate([np.ravel(layer.kernel), layer.bias])
+        assert np.abs(everything).max() <= bound
+        np.testing.assert_allclose(everything.std(), bound / np.sqrt(3), rtol=0.1)
+        assert len(np.unique(everything)) > 0.99 * everything.size  # nothing is drawn twice
+
+
+def test_orthogonal_layers(float64):
+    wide, tall = networks.orthogonal(jax.random.key(0), (3, 8, 2), last_gain=0.01)
+    np.testing.assert_allclose(wide.kernel @ wide.kernel.T, 2.0 * np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(tall.kernel.T @ tall.kernel, 1e-4 * np.eye(2), atol=1e-12)
+    assert not wide.bias.any()
+
+
+def test_targets_move_by_their_share():
+    (layer,) = networks.move_towards(
+        (Layer(jnp.zeros((1, 1)), jnp.ones(1)),), (Layer(jnp.ones((1, 1)), jnp.ones(1)),), 0.25
+    )
+    assert (float(layer.kernel[0, 0]), float(layer.bias[0])) == (0.25, 1.0)
