@@ -111,12 +111,14 @@ def compare(pairs, tolerance: float) -> None:
     assert seen == 3
 
 
-@pytest.mark.parametrize("name", ["sac", "ddpg", "ppo"])
+@pytest.mark.parametrize(
+    "name", ["sac", *(pytest.param(n, marks=pytest.mark.slow) for n in ("ddpg", "ppo"))]
+)
 def test_a_thousand_updates_in_double_precision(name, float64):
     compare(ppo(1000) if name == "ppo" else off_policy(name, 1000), 1e-9)
 
 
-@pytest.mark.parametrize("name", ["sac", "ddpg", "ppo"])
+@pytest.mark.parametrize("name", ["ddpg", "ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def test_one_update_in_single_precision(name):
     compare(ppo(1) if name == "ppo" else off_policy(name, 1), 1e-5)
 

@@ -51,7 +51,9 @@ def small_loop():
     return make
 
 
-@pytest.fixture(scope="session", params=["sac", "ddpg", "ppo"])
+@pytest.fixture(
+    scope="session", params=["sac", pytest.param("ddpg", marks=pytest.mark.slow), "ppo"]
+)
 def trained(request, tmp_path_factory) -> tuple[TrainConfig, tuple[Path, ...]]:
     """A finished training and its folders."""
     config = small_training(request.param, tmp_path_factory.mktemp("runs"))

@@ -22,7 +22,14 @@ QUICK = {
     "ppo": {"rollout_size": 256, "learning_rate": 3e-3},
 }
 OFF_POLICY = {"tau": 0.05, "learning_starts": 200, "hidden": [32, 32], "envs_per_member": 8}
-ALGORITHMS = ["sac", "ddpg", "ppo"]
+
+
+def quick(algorithm: str) -> list:
+    """One learner in the quick suite, the others in the whole one."""
+    return [
+        name if name == algorithm else pytest.param(name, marks=pytest.mark.slow)
+        for name in ("sac", "ddpg", "ppo")
+    ]
 
 
 @pytest.fixture
@@ -55,20 +62,20 @@ def values(algorithm: str, loop, observations: list[float]) -> np.ndarray:
     return np.asarray(q_values(state.critics, states, actions).min(axis=0))
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", quick("ddpg"))
 def test_bootstraps_through_time_limits(algorithm, learn):
     loop = learn(algorithm, "probe/constant")
     # SAC's entropy bonus has died away by then: every action is as good, so entropy is no effort.
     np.testing.assert_allclose(values(algorithm, loop, [0.0]), [2.0], rtol=0.05)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", quick("sac"))
 def test_nothing_comes_after_a_termination(algorithm, learn):
     loop = learn(algorithm, "probe/two_step")
     np.testing.assert_allclose(values(algorithm, loop, [0.0, 1.0]), [0.5, 1.0], atol=0.05)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", quick("ppo"))
 def test_finds_the_best_action(algorithm, learn):
     loop = learn(algorithm, "probe/action")
     acted = loop.deterministic_actions(np.array([[[-1.0], [1.0]]], np.float32))

@@ -11,7 +11,7 @@ from drspcrl.trainer.algorithms import as_policy, policy_parts
 from drspcrl.trainer.collector import Collector, Episodes
 
 QUIET = Console(quiet=True)
-ALGORITHMS = ["sac", "ddpg", "ppo"]
+ALGORITHMS = ["sac", pytest.param("ddpg", marks=pytest.mark.slow), "ppo"]
 
 
 def test_same_seed_same_run(trained, small, tmp_path):
@@ -41,7 +41,7 @@ def test_exported_policy_equals_the_training_policy(algorithm, small_loop):
         np.testing.assert_allclose(policy(observations[k]), 2 * acted[k], atol=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
+@pytest.mark.parametrize("algorithm", ["ddpg", pytest.param("sac", marks=pytest.mark.slow)])
 def test_updates_follow_the_data_exactly(algorithm, small_loop):
     loop, _ = small_loop(algorithm, updates_per_step=0.5)
     for _ in range(30):
