@@ -44,6 +44,8 @@ FINAL_COLUMNS = (
 
 def judge(run: Run) -> tuple[float, float]:
     """Mean return and length of the final policy, acting deterministically."""
+    if run.status == "diverged":  # it left no policy
+        return float("nan"), float("nan")
     policy = load_policy(run.path)
     env = make(run.environment, EPISODES)
     observation = env.reset(seeds=[(run.seed, 0, episode) for episode in range(EPISODES)])
