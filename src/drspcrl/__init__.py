@@ -8,14 +8,18 @@ results or runs a foreign policy ever imports JAX.
 """
 
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-__version__ = version("drspcrl")
+try:
+    __version__ = version("drspcrl")
+except PackageNotFoundError:  # the source folder alone is on the path
+    __version__ = "0+unknown"
 
 # name → module that defines it
 _EXPORTS = {
     "InputError": "drspcrl.errors",
+    "TrainConfig": "drspcrl.trainer",
     "evaluate": "drspcrl.evaluation",
     "load_policy": "drspcrl.policy",
     "train": "drspcrl.trainer",
@@ -37,6 +41,7 @@ _SUBPACKAGES = (
 
 __all__ = [
     "InputError",
+    "TrainConfig",
     "__version__",
     "data",
     "divergences",
@@ -73,7 +78,7 @@ if TYPE_CHECKING:
     from drspcrl.errors import InputError
     from drspcrl.evaluation import evaluate
     from drspcrl.policy import load_policy
-    from drspcrl.trainer import train
+    from drspcrl.trainer import TrainConfig, train
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,11 @@ POINTS = np.random.default_rng(7).normal(size=(6, 2))
 DISTANCES = np.linalg.norm(POINTS[:, None] - POINTS[None], axis=-1)
 
 
+def root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
+    """SciPy's Brent, with a plain number for a result."""
+    return float(brentq(function, low, high, xtol=tolerance, rtol=np.float64(1e-15)))  # type: ignore[arg-type]
+
+
 def random_problems(count: int, atoms: int, seed: int, largest_radius: float = 3.0):
     """Values, probabilities and radii over many orders of magnitude, with ties and zero atoms."""
     rng = np.random.default_rng(seed)
@@ -49,7 +54,7 @@ def kl_value(v, p, radius):
         w = p * np.exp(-t * d - log_z(t))
         return float(np.sum(w * (-t * d - log_z(t))) - radius)
 
-    t = np.exp(np.longdouble(brentq(excess, -30, 60, xtol=1e-14)))
+    t = np.exp(np.longdouble(root(excess, -30, 60, 1e-14)))
     return float(v.min() + np.ptp(v) * (-(log_z(t) + radius) / t))
 
 
@@ -69,7 +74,7 @@ def chi_squared_value(v, p, radius):
     high = 1.0
     while slope(high) > 0:
         high *= 2
-    eta = np.longdouble(brentq(slope, 1e-13, high, xtol=1e-15))
+    eta = np.longdouble(root(slope, 1e-13, high, 1e-15))
     dual = eta - np.sqrt((1 + np.longdouble(radius)) * np.sum(p * np.maximum(eta - d, 0) ** 2))
     return float(least + spread * dual)
 
@@ -127,13 +132,13 @@ def cressie_read_value(k):
 
         def level(t):
             top = t if k > 1 else min(t, (1 - 1e-15) / (1 - k))
-            return brentq(lambda x: p @ ratio(x - t * d) - 1, 0, top, xtol=1e-16, rtol=1e-15)
+            return root(lambda x: p @ ratio(x - t * d) - 1, 0, top, 1e-16)
 
         def excess(log_t):
             t = np.exp(log_t)
             return p @ generator(ratio(level(t) - t * d)) - radius
 
-        t = np.exp(brentq(excess, -18, 25, xtol=1e-12))
+        t = np.exp(root(excess, -18, 25, 1e-12))
         x = level(t)
         return least + spread * (x - radius - p @ conjugate(x - t * d)) / t
 
@@ -179,7 +184,8 @@ def transport_distance(order):
             cp.Minimize(cp.sum(cp.multiply(plan, DISTANCES**order))),
             [cp.sum(plan, axis=1) == p, cp.sum(plan, axis=0) == q / q.sum()],
         )
-        return max(problem.solve(solver=cp.HIGHS), 0.0) ** (1 / order)
+        problem.solve(solver=cp.HIGHS)
+        return max(float(problem.value), 0.0) ** (1 / order)  # type: ignore[arg-type]
 
     return distance
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 from drspcrl.divergences.validation import check_inputs, inputs_are_valid
 
