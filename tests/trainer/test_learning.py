@@ -24,8 +24,8 @@ def test_sac_swings_the_pendulum_up(tmp_path):
         env="Pendulum-v1",
         algorithm="sac",
         out=tmp_path,
-        steps=6000,
-        evaluate_every=3000,
+        steps=10_000,
+        evaluate_every=2000,
         settings=settings | {"envs_per_member": 4},
     )
     assert returns.min() > -250
