@@ -22,15 +22,18 @@ def peer_python(name: str, requirements: list[str]) -> Path:
     folder = ROOT / name
     python = folder / "bin" / "python"
     stamp = folder / "requirements.txt"
-    wanted = "\n".join(sorted(requirements)) + "\n"
-    if stamp.is_file() and stamp.read_text() == wanted:
+    # An environment that holds this package too must follow its dependencies.
+    own = any(requirement.startswith("--editable") for requirement in requirements)
+    package = (ROOT.parent / "pyproject.toml").read_text(encoding="utf-8") if own else ""
+    wanted = "\n".join([*sorted(requirements), package])
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return python
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     subprocess.run([*pip, *requirements], check=True, stdout=sys.stderr)
     # Written last: an environment whose installation broke off is made anew.
-    stamp.write_text(wanted)
+    stamp.write_text(wanted, encoding="utf-8")
     return python
 
 
