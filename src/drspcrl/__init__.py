@@ -25,6 +25,7 @@ _EXPORTS = {
     "train": "drspcrl.trainer",
 }
 _SUBPACKAGES = (
+    "curricula",
     "data",
     "divergences",
     "envs",
@@ -43,6 +44,7 @@ __all__ = [
     "InputError",
     "TrainConfig",
     "__version__",
+    "curricula",
     "data",
     "divergences",
     "envs",
@@ -62,6 +64,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from drspcrl import (
+        curricula,
         data,
         divergences,
         envs,

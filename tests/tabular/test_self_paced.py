@@ -3,37 +3,15 @@
 import numpy as np
 import pytest
 
+from drspcrl.curricula import Constant, SelfPaced
 from drspcrl.divergences import KL, ChiSquared, TotalVariation, Wasserstein
 from drspcrl.errors import InputError
 from drspcrl.tabular import garnet, robust_policy_evaluation, robust_value_iteration
 from drspcrl.tabular.fixed_points import fixed_points, rule_drift
-from drspcrl.tabular.rules import (
-    ConstantRadius,
-    SelfPacedCoordinate,
-    SelfPacedRadius,
-    coordinate_step,
-    radius_step,
-)
 from drspcrl.tabular.self_paced import policy_gradient, softmax, train
 
 GARNET = garnet(states=5, actions=2, successors=3, discount=0.9, seed=2)
 UNIFORM = np.full((5, 2), 0.5)
-
-
-def test_the_papers_rule_by_hand():
-    # γ = .9: C_γ = 9. ε − λ(9β + 2α(ε − 1)) = .5 − .1(9·.05 + 2(.5 − 1)) = .5 − .1·(−.55).
-    assert radius_step(0.5, 0.05, 0.9, 1.0, 0.1, 1.0) == pytest.approx(0.555)
-    # From 0 the multiplier is infinite and the rule stays.
-    assert radius_step(0.0, np.inf, 0.9, 1.0, 0.1, 1.0) == 0.0
-    assert radius_step(0.99, 0.0, 0.9, 100.0, 1.0, 1.0) == 1.0
-
-
-def test_the_rule_in_the_root_by_hand():
-    # ρ − λ(slope/E|r| + 2α(ρ − 1)) = .5 − .1(.3/.5 + 2(.5 − 1)) = .5 − .1·(−.4).
-    assert coordinate_step(0.5, 0.3, 0.5, 1.0, 0.1, 1.0) == pytest.approx(0.54)
-    assert coordinate_step(0.0, 5.0, 0.5, 1.0, 0.1, 1.0) == 0.0
-    # No reward anywhere means no spread either: the floor keeps 0/0 away.
-    assert coordinate_step(0.0, 0.0, 0.0, 1.0, 0.1, 1.0) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +34,7 @@ def test_the_policy_gradient_by_central_differences(divergence):
 
 
 def test_training_at_a_fixed_radius_finds_the_robust_optimum():
-    run = train(
-        GARNET, KL(), ConstantRadius(0.3), iterations=60, learning_rate=1.0, normalized=True
-    )
+    run = train(GARNET, KL(), Constant(0.3), iterations=60, learning_rate=1.0, normalized=True)
     best = robust_value_iteration(GARNET, KL(), 0.3).expected_return
     assert run.robust_returns[-1] == pytest.approx(best, rel=2e-3)
     assert (np.diff(run.robust_returns) > -1e-9).all()
@@ -66,7 +42,7 @@ def test_training_at_a_fixed_radius_finds_the_robust_optimum():
 
 
 def test_a_run_records_what_happened():
-    rule = SelfPacedCoordinate(KL(), budget=1.0, rate=0.05)
+    rule = SelfPaced(budget=1.0, discount=0.9, rate=0.05)
     run = train(GARNET, KL(), rule, iterations=7, learning_rate=0.5)
     assert run.radii.shape == (8,)
     assert run.logits.shape == (8, 5, 2)
@@ -84,7 +60,7 @@ def test_a_run_records_what_happened():
 def test_signals_carry_what_curricula_need():
     seen = []
 
-    class Spy(ConstantRadius):
+    class Spy(Constant):
         def update(self, state, signal):
             seen.append(signal)
             return state
@@ -124,18 +100,18 @@ def test_fixed_points_of_the_papers_rule():
 
 @pytest.mark.parametrize(("start", "end"), [(0.36, 0.0), (0.385, 0.880), (1.0, 0.880)])
 def test_the_papers_rule_ends_in_the_root_of_its_basin(start, end):
-    rule = SelfPacedRadius(budget=1.0, discount=0.9, pacing=1.0, rate=0.05, start=start)
+    rule = SelfPaced(budget=1.0, discount=0.9, rule="radius", rate=0.05, start=start)
     run = train(GARNET, KL(), rule, iterations=250, learning_rate=0.0)
     assert run.radii[-1] == pytest.approx(end, abs=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:the curriculum's step size:UserWarning")
 def test_a_rate_above_the_largest_does_not_settle():
     rest = fixed_points(GARNET, KL(), 1.0, pacing=1.0, rule="radius", policy=UNIFORM, points=60)[-1]
     ends = []
     for factor in (0.9, 1.1):
-        rule = SelfPacedRadius(
-            1.0, 0.9, pacing=1.0, rate=factor * rest.largest_rate, start=rest.radius + 1e-4
-        )
+        rate, start = factor * rest.largest_rate, rest.radius + 1e-4
+        rule = SelfPaced(budget=1.0, discount=0.9, rule="radius", rate=rate, start=start)
         run = train(GARNET, KL(), rule, iterations=60, learning_rate=0.0)
         ends.append(abs(run.radii[-1] - rest.radius))
     assert ends[0] < 1e-5 < 1e-3 < ends[1]
@@ -145,7 +121,7 @@ def test_the_rule_in_the_root_leaves_zero_and_may_rest_twice():
     points = fixed_points(GARNET, KL(), 1.0, pacing=1.0, rule="coordinate", policy=UNIFORM)
     assert [point.stable for point in points] == [True, False, True]
     first = points[0].radius
-    rule = SelfPacedCoordinate(KL(), budget=1.0, pacing=1.0, rate=0.1)
+    rule = SelfPaced(budget=1.0, discount=0.9, rate=0.1)
     run = train(GARNET, KL(), rule, iterations=300, learning_rate=0.0)
     assert run.radii[0] == 0.0
     assert run.radii[-1] == pytest.approx(first, abs=1e-6)
@@ -158,7 +134,7 @@ def test_joint_runs_end_in_the_stable_root_of_the_joint_problem():
     _, watershed, rest = points
     for start, end in [(watershed.radius - 0.05, 0.0), (watershed.radius + 0.05, rest.radius)]:
         θ = 8.0 * robust_value_iteration(GARNET, KL(), start).policy
-        rule = SelfPacedRadius(1.0, 0.9, pacing=1.0, rate=0.05, start=start)
+        rule = SelfPaced(budget=1.0, discount=0.9, rule="radius", rate=0.05, start=start)
         run = train(GARNET, KL(), rule, iterations=250, learning_rate=5.0, logits=θ)
         assert run.radii[-1] == pytest.approx(end, abs=5e-3)
 
@@ -185,13 +161,10 @@ def test_without_spread_the_budget_itself_is_the_place_of_rest():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SelfPacedRadius(-1.0, 0.9), "budget=-1"),
-        (lambda: SelfPacedCoordinate(KL(), 1.0, start=2.0), "start=2"),
-        (lambda: SelfPacedRadius(1.0, 0.9, pacing=0.0), "pacing"),
         (lambda: fixed_points(GARNET, KL(), 0.0, pacing=1.0, rule="radius"), "budget is 0"),
         (lambda: fixed_points(GARNET, KL(), 1.0, pacing=1.0, rule="x"), "choose radius"),  # type: ignore[arg-type]
         (
-            lambda: train(GARNET, KL(), ConstantRadius(0.1), iterations=0, learning_rate=1.0),
+            lambda: train(GARNET, KL(), Constant(0.1), iterations=0, learning_rate=1.0),
             "iterations=0",
         ),
     ],

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from drspcrl.curricula.base import to_coordinate, to_radius
+from drspcrl.curricula.self_paced import coordinate_drift, radius_drift
 from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
 from drspcrl.tabular.mdp import MDP, Array, SparseMDP
-from drspcrl.tabular.rules import coordinate_drift, radius_drift, to_coordinate, to_radius
 from drspcrl.tabular.solvers import (
     Solution,
     occupied_mean,
@@ -71,16 +72,18 @@ def fixed_points(
     if not 0 < budget < np.inf or points < 2:
         raise InputError(f"budget is {budget}, points {points}; they must be above 0 and above 1")
     drift = rule_drift(mdp, divergence, budget, pacing=pacing, rule=rule, policy=policy)
-    top = to_coordinate(divergence, budget)
+    top = to_coordinate(divergence.scale, budget)
     grid = np.linspace(0.0, top, points)
     # The paper's rule lives in ε, but its drift changes fastest near 0, where ρ resolves it.
-    variables = grid if rule == "coordinate" else np.array([to_radius(divergence, ρ) for ρ in grid])
+    variables = (
+        grid if rule == "coordinate" else np.array([to_radius(divergence.scale, ρ) for ρ in grid])
+    )
     values = np.array([drift(x) for x in variables])
     found = [_lower_end(float(values[0]))] if values[0] >= 0 else []
     for i in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
         point = _crossing(drift, variables[i], variables[i + 1], bool(values[i] > 0))
         if rule == "coordinate":
-            point = point._replace(radius=to_radius(divergence, point.radius))
+            point = point._replace(radius=to_radius(divergence.scale, point.radius))
         found.append(point)
     if values[-1] <= 0:
         found.append(FixedPoint(budget, True, "upper", np.nan, np.inf))
@@ -112,9 +115,9 @@ def rule_drift(
         return radius_drift(radius, solve(radius).mean_multiplier, mdp.discount, pacing, budget)
 
     def in_coordinate(coordinate: float) -> float:
-        solution = solve(to_radius(divergence, coordinate))
+        solution = solve(to_radius(divergence.scale, coordinate))
         scale = occupied_mean(solution.occupancy, np.abs(mdp.rewards))
-        top = to_coordinate(divergence, budget)
+        top = to_coordinate(divergence.scale, budget)
         return coordinate_drift(coordinate, solution.mean_slope, scale, pacing, top)
 
     return in_radius if rule == "radius" else in_coordinate

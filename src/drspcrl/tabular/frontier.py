@@ -6,16 +6,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from drspcrl.curricula import Constant, Curriculum, SelfPaced
+from drspcrl.curricula.base import to_coordinate, to_radius
 from drspcrl.divergences import Divergence
 from drspcrl.tabular.mdp import MDP, Array, SparseMDP
-from drspcrl.tabular.rules import (
-    ConstantRadius,
-    Curriculum,
-    SelfPacedCoordinate,
-    SelfPacedRadius,
-    to_coordinate,
-    to_radius,
-)
 from drspcrl.tabular.self_paced import Training, train
 from drspcrl.tabular.solvers import (
     nominal_return,
@@ -79,15 +73,15 @@ class Trainer:
 
     def self_paced(self, divergence: Divergence, budget: float, discount: float) -> Curriculum:
         """The self-paced rule with this budget, from ε = 0."""
-        if self.rule == "radius":
-            return SelfPacedRadius(budget, discount, self.pacing, self.rate)
-        return SelfPacedCoordinate(divergence, budget, self.pacing, self.rate)
+        return SelfPaced(
+            budget, discount, divergence.scale, self.rule, pacing=self.pacing, rate=self.rate
+        )
 
 
 def radius_grid(divergence: Divergence, budget: float, points: int) -> Array:
     """Radii from 0 to the budget, evenly spaced in the divergence's coordinate."""
-    grid = np.linspace(0.0, to_coordinate(divergence, budget), points)
-    radii = np.array([to_radius(divergence, ρ) for ρ in grid])
+    grid = np.linspace(0.0, to_coordinate(divergence.scale, budget), points)
+    radii = np.array([to_radius(divergence.scale, ρ) for ρ in grid])
     radii[-1] = budget
     return radii
 
@@ -109,14 +103,14 @@ def trained_points(
     mdp: MDP | SparseMDP, divergence: Divergence, radii: Array, trainer: Trainer
 ) -> Iterator[tuple[FrontierPoint, Training]]:
     """Nominal, fixed and self-paced training, judged at every radius; radius by radius."""
-    nominal = trainer.run(mdp, divergence, ConstantRadius(0.0))
+    nominal = trainer.run(mdp, divergence, Constant(0.0))
     for radius in radii.tolist():
         yield _judged("nominal", mdp, divergence, radius, nominal), nominal
         if radius == 0:  # there all three are the same training
             for method in ("fixed", "self_paced"):
                 yield _judged(method, mdp, divergence, radius, nominal), nominal
             continue
-        fixed = trainer.run(mdp, divergence, ConstantRadius(radius))
+        fixed = trainer.run(mdp, divergence, Constant(radius))
         yield _judged("fixed", mdp, divergence, radius, fixed), fixed
         rule = trainer.self_paced(divergence, radius, mdp.discount)
         paced = trainer.run(mdp, divergence, rule)

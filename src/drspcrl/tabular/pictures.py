@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from drspcrl.curricula.base import to_coordinate
 from drspcrl.divergences import Divergence
 from drspcrl.tabular.frontier import FrontierPoint
-from drspcrl.tabular.rules import to_coordinate
 from drspcrl.tabular.self_paced import Training
 
 # Colours of Okabe and Ito, told apart by colour-blind readers; markers tell them apart in grey.
@@ -103,7 +103,7 @@ def draw_curriculum(
 def _radius_axis(axes: Axes, divergence: Divergence, top: float, side: str = "x") -> None:
     """Radii from 0 to `top` along one side, spaced by the divergence's coordinate."""
     rooted = divergence.scale == "sqrt"
-    ticks = np.linspace(0, to_coordinate(divergence, top), 6)
+    ticks = np.linspace(0, to_coordinate(divergence.scale, top), 6)
     radii = np.square(ticks) if rooted else ticks
     names = [f"{radius:.3g}" for radius in radii]
     set_scale, set_ticks, set_limits = (

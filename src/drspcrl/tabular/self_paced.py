@@ -1,15 +1,14 @@
 """Algorithm 1 in the exact setting: exact β*, exact softmax policy gradient, any curriculum."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from drspcrl.curricula import Curriculum, Signal
 from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
 from drspcrl.tabular.backup import working_form
 from drspcrl.tabular.mdp import MDP, Array, SparseMDP
-from drspcrl.tabular.rules import Curriculum, Signal
 from drspcrl.tabular.solvers import (
     Solution,
     nominal_return,
@@ -55,7 +54,7 @@ def train(
     learning_rate: float,
     normalized: bool = False,
     logits: Array | None = None,
-    key: Any = None,
+    seed: int = 0,
 ) -> Training:
     """Algorithm 1 with nothing estimated.
 
@@ -72,7 +71,7 @@ def train(
             that one rate serves returns of any size; softmax gradients fade near their optimum,
             and then the direction alone still makes linear progress.
         logits: θ_0, [S, A]; zeros (the uniform policy) unless given.
-        key: handed to the curriculum.
+        seed: of the curriculum's own draws.
     """
     if iterations < 1 or not learning_rate >= 0:
         raise InputError(
@@ -81,7 +80,7 @@ def train(
         )
     form = working_form(mdp, divergence) if divergence.on_support else mdp
     θ = np.zeros(form.shape) if logits is None else np.array(logits, dtype=np.float64)
-    state = curriculum.init(key)
+    state = curriculum.init(seed)
     ε = float(curriculum.epsilon(state))
     radii, visited, signals, values = [ε], [θ], [], None
     for step in range(iterations):

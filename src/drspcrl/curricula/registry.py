@@ -1,0 +1,87 @@
+"""From a method's name to its curriculum; a user's own is named the same way."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from drspcrl.curricula.base import Curriculum, Setup
+from drspcrl.curricula.constant import fixed, nominal, vanilla
+from drspcrl.curricula.linear import linear, linear_radius
+from drspcrl.curricula.self_paced import self_paced
+from drspcrl.curricula.settings import CurriculumSettings
+from drspcrl.errors import InputError
+
+if TYPE_CHECKING:
+    from drspcrl.divergences import Divergence
+
+Maker = Callable[[Setup], Curriculum]
+
+MAKERS: dict[str, Maker] = {
+    "vanilla": vanilla,
+    "nominal": nominal,
+    "fixed": fixed,
+    "linear": linear,
+    "self_paced": self_paced,
+    "linear_radius": linear_radius,
+}
+METHODS = tuple(MAKERS)
+
+
+def curriculum(
+    method: str | Maker,
+    settings: Mapping[str, Any] | CurriculumSettings,
+    iterations: int,
+    discount: float,
+    divergence: "Divergence",
+) -> Curriculum:
+    """The curriculum of one member.
+
+    Args:
+        method: one of `METHODS`; a user's own as `module:Class`, or the class itself: anything that
+            makes a curriculum from a `Setup`.
+        settings: what differs from the defaults, by name.
+        iterations: curriculum iterations in the whole run, at least 1.
+        discount: γ in [0, 1).
+        divergence: the ball that ε is the radius of.
+
+    Raises:
+        InputError: an unknown method or setting, or a value that does not fit.
+    """
+    if not isinstance(settings, CurriculumSettings):
+        settings = CurriculumSettings.of(settings)
+    if not (isinstance(iterations, int) and iterations >= 1 and 0 <= discount < 1):
+        raise InputError(
+            f"a curriculum got iterations={iterations!r}, discount={discount!r}; it needs at least "
+            "one iteration and a discount from 0 to below 1"
+        )
+    maker = maker_of(method) if isinstance(method, str) else method
+    made = maker(Setup(settings, iterations, float(discount), divergence))
+    missing = [name for name in ("init", "epsilon", "update") if not hasattr(made, name)]
+    if missing:
+        raise InputError(f"{method!r} makes a {type(made).__name__} without {', '.join(missing)}")
+    return made
+
+
+def maker_of(method: str) -> Maker:
+    """What makes the curriculum of a method.
+
+    Raises:
+        InputError: neither a known method nor an importable `module:Class`.
+    """
+    if method in MAKERS:
+        return MAKERS[method]
+    module, colon, name = method.partition(":")
+    if not (colon and module and name):
+        raise InputError(
+            f"unknown method {method!r}; choose one of {', '.join(METHODS)}, or give your own "
+            "curriculum as module:Class"
+        )
+    try:
+        found: Any = getattr(import_module(module), name)
+    except ImportError as error:
+        raise InputError(f"method {method!r}: {error}; is its folder on PYTHONPATH?") from error
+    except AttributeError:
+        raise InputError(f"method {method!r}: module {module} has no {name}") from None
+    if not callable(found):
+        raise InputError(f"method {method!r}: {name} is no class or function to call with a Setup")
+    return found

@@ -1,0 +1,188 @@
+"""The paper's contribution: ε grows as fast as the agent's own dual variable allows."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from drspcrl.curricula.base import Setup, State, generator, to_coordinate, to_radius
+from drspcrl.curricula.signal import LEAST_REWARD_SCALE, Signal, reward_unit
+from drspcrl.errors import InputError
+
+if TYPE_CHECKING:
+    from drspcrl.divergences.base import Coordinate
+
+Rule = Literal["coordinate", "radius", "lagrangian", "closed_form"]
+Schedule = Literal["constant", "offset", "percentage"]
+
+_LEAST_DISTANCE = 1e-3  # at the budget itself a percentage of the distance has no finite α
+
+
+def horizon(discount: float) -> float:
+    """C_γ = γ/(1−γ)."""
+    return discount / (1 - discount)
+
+
+def radius_drift(
+    radius: float, multiplier: float, discount: float, pacing: float, budget: float
+) -> float:
+    """C_γ E[β*] + 2α(ε − ε_budget): what the paper's rule descends (`eq:curriculum_update_rule`).
+
+    At ε = 0 the multiplier of KL and χ² is infinite wherever V has spread: the rule stays there.
+    """
+    return horizon(discount) * multiplier + 2 * pacing * (radius - budget)
+
+
+def coordinate_drift(
+    coordinate: float, slope: float, reward_scale: float, pacing: float, budget: float
+) -> float:
+    """E[slope]/E|r| + 2α(ρ − ρ_budget): what the rule in ρ descends; finite at ρ = 0.
+
+    It ascends J/S − α(ρ − ρ_budget)² with values in units S = C_γ E|r|, which is not the paper's
+    objective: its penalty in ρ does not vanish at 0, and no scale has to be tuned.
+    """
+    unit = max(reward_scale, LEAST_REWARD_SCALE)
+    return slope / unit + 2 * pacing * (coordinate - budget)
+
+
+def lagrangian_step(
+    radius: float, multiplier: float, discount: float, pacing: float, trust: float, budget: float
+) -> float:
+    """(2αε_b + 2λε_t − C_γ E[β*])/(2(α + λ)): the stationary point of `eq:curriculum_lagrangian`.
+
+    λ = `trust` ≥ 0 is the multiplier of the trust region. At λ = 0 it is the closed form
+    ε_b − C_γ E[β*]/2α of the problem without one.
+    """
+    pull = 2 * pacing * budget + 2 * trust * radius - horizon(discount) * multiplier
+    return pull / (2 * (pacing + trust))
+
+
+@dataclass(frozen=True)
+class SelfPaced:
+    """All forms of the self-paced rule; x is the rule's own variable, ρ (`coordinate`) or ε.
+
+    `coordinate`   x ← Π[x − λ_curr (E[slope]/E|r| + 2α(x − x_b))], the default;
+    `radius`       x ← Π[x − λ_curr (C_γ E[β*] + 2α(x − x_b))], the paper's;
+    `lagrangian`   the step that the paper derives it from, with λ = 1/(2λ_curr) − α, at least 0;
+    `closed_form`  x_b − C_γ E[β*]/2α, the maximiser itself: wants a trust region.
+    """
+
+    budget: float
+    """ε_budget, where the curriculum wants to arrive."""
+    discount: float
+    """γ, for C_γ."""
+    scale: "Coordinate" = "sqrt"
+    """The divergence's coordinate ρ."""
+    rule: Rule = "coordinate"
+    """Which form."""
+    pacing: float = 1.0
+    """α; in units of mean absolute reward (`coordinate`) or of return."""
+    rate: float = 0.01
+    """λ_curr, the step size of one update."""
+    start: float = 0.0
+    """ε_start."""
+    schedule: Schedule = "constant"
+    """How α comes about."""
+    offset: int = 0
+    """Updates with α = 0 in the schedules `offset` and `percentage`."""
+    warmup: int = 0
+    """Updates without any move."""
+    trust_region: float = 0.0
+    """η: |Δx| ≤ √η; 0 for no limit."""
+    bound: float | None = None
+    """Episode return that must have been reached once before α counts."""
+    spread: float = 0.0
+    """Standard deviation of p(ε|ν) around the point estimate."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        fits = 0 <= self.start <= self.budget < np.inf and self.pacing > 0 and self.rate > 0
+        if not fits:
+            raise InputError(
+                f"a self-paced rule got budget={self.budget}, pacing={self.pacing}, "
+                f"rate={self.rate}, start={self.start}; it needs 0 ≤ start ≤ budget, and pacing "
+                "and rate above 0"
+            )
+        if self.rule in ("radius", "lagrangian") and self.rate > 1 / (2 * self.pacing):
+            warnings.warn(
+                f"the curriculum's step size is {self.rate:g}, above 1/(2α) = "
+                f"{1 / (2 * self.pacing):g}: no multiplier of the paper's trust region gives such "
+                "a step, and it overshoots its own target; make rate or pacing smaller",
+                stacklevel=2,
+            )
+
+    def init(self, seed: int) -> State:
+        """ε_start."""
+        state = {"seed": int(seed), "updates": 0, "reached": self.bound is None}
+        return {**state, "point": self._to_variable(self.start)}
+
+    def epsilon(self, state: State) -> float:
+        """The point estimate, or a draw around it."""
+        ν = self._to_radius(state["point"])
+        if self.spread == 0:
+            return ν
+        noise = generator(state["seed"], state["updates"]).standard_normal()
+        return float(np.clip(ν + self.spread * noise, 0.0, self.budget))
+
+    def update(self, state: State, signal: Signal) -> State:
+        """One step of the rule within the trust region, projected to [0, ε_budget]."""
+        reached = state["reached"] or self.bound is None or signal.episode_return >= self.bound
+        after = {**state, "reached": bool(reached), "updates": state["updates"] + 1}
+        x, top = state["point"], self._to_variable(self.budget)
+        goal = self._goal(x, top, self._pacing(after, x, top, signal), signal)
+        if state["updates"] < self.warmup or math.isnan(goal):
+            return after
+        reach = math.sqrt(self.trust_region) if self.trust_region else math.inf
+        return {**after, "point": float(np.clip(np.clip(goal, x - reach, x + reach), 0.0, top))}
+
+    def _goal(self, x: float, top: float, α: float, signal: Signal) -> float:
+        """Where the rule would go without trust region and projection."""
+        if self.rule == "coordinate":
+            return x - self.rate * coordinate_drift(x, signal.slope, signal.reward_scale, α, top)
+        β = signal.multiplier
+        if self.rule == "radius" or α == 0:  # without α there is no closed form to go to
+            return x - self.rate * radius_drift(x, β, self.discount, α, top)
+        trust = 0.0 if self.rule == "closed_form" else max(0.0, 1 / (2 * self.rate) - α)
+        return lagrangian_step(x, β, self.discount, α, trust, top)
+
+    def _pacing(self, state: State, x: float, top: float, signal: Signal) -> float:
+        """α of this update, after Klink's schedules."""
+        late = self.schedule == "constant" or state["updates"] > self.offset
+        if not (late and state["reached"]):
+            return 0.0
+        if self.schedule != "percentage":
+            return self.pacing
+        # ζ max(0, J)/D: the penalty is a fixed share ζ of the performance, D = (x − x_b)².
+        unit = horizon(self.discount) * reward_unit(signal) if self.rule == "coordinate" else 1.0
+        distance = max((x - top) ** 2, _LEAST_DISTANCE)
+        return self.pacing * max(0.0, signal.start_value / unit) / distance
+
+    def _to_variable(self, radius: float) -> float:
+        return to_coordinate(self.scale, radius) if self.rule == "coordinate" else radius
+
+    def _to_radius(self, variable: float) -> float:
+        if variable >= self._to_variable(self.budget):
+            return self.budget  # not its root squared
+        return to_radius(self.scale, variable) if self.rule == "coordinate" else variable
+
+
+def self_paced(setup: Setup) -> SelfPaced:
+    """DR-SPCRL: each update balances the marginal cost of robustness and the pull of the budget."""
+    s = setup.settings
+    return SelfPaced(
+        budget=s.epsilon_budget,
+        discount=setup.discount,
+        scale=setup.divergence.scale,
+        rule=s.rule,  # type: ignore[arg-type]
+        pacing=s.pacing,
+        rate=s.rate / setup.iterations if s.rate_per == "run" else s.rate,
+        start=s.epsilon_start,
+        schedule=s.pacing_schedule,  # type: ignore[arg-type]
+        offset=s.pacing_offset,
+        warmup=s.warmup_updates,
+        trust_region=s.trust_region,
+        bound=s.performance_bound,
+        spread=s.epsilon_spread,
+    )

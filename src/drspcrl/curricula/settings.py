@@ -1,0 +1,169 @@
+"""The numbers of a curriculum: flat names, one table, checked before anything starts."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from drspcrl.errors import InputError
+
+RULES = ("coordinate", "radius", "lagrangian", "closed_form")
+RATE_UNITS = ("run", "update")
+SCHEDULES = ("constant", "offset", "percentage")
+SCORES = ("beta", "epsilon_beta")
+
+
+@dataclass(frozen=True)
+class CurriculumSettings:
+    """Settings of all curricula; each method reads its own."""
+
+    epsilon_budget: float = 1.0
+    """ε_budget: the radius that is wanted in the end, above 0."""
+    epsilon_start: float = 0.0
+    """ε_start: the radius of the first iteration, from 0 to the budget."""
+
+    rule: str = "coordinate"
+    """self_paced: coordinate (in √ε, scale-free), radius (the paper's), lagrangian, closed_form."""
+    pacing: float = 1.0
+    """self_paced: α, the pull towards the budget, above 0; with `percentage` it is ζ."""
+    rate: float = 2.0
+    """self_paced: λ, the step size, above 0, summed over the run or of one update (`rate_per`)."""
+    rate_per: str = "run"
+    """self_paced: run (λ_curr = rate/iterations, the same for every run length) or update."""
+    pacing_schedule: str = "constant"
+    """self_paced: α throughout (constant), after `pacing_offset` updates (offset), or ζ·J/distance²
+    after them (percentage)."""
+    pacing_offset: int = 0
+    """self_paced: updates with α = 0 at the start of the schedules offset and percentage."""
+    warmup_updates: int = 0
+    """self_paced: updates during which ε stays at its start."""
+    trust_region: float = 0.0
+    """self_paced: η, a step is at most √η long in the rule's own variable; 0 for no limit."""
+    performance_bound: float | None = None
+    """self_paced: α = 0 until an iteration's mean episode return has reached this; null for off."""
+    epsilon_spread: float = 0.0
+    """self_paced: standard deviation of the ε drawn around the point estimate; 0 for none."""
+
+    linear_end: float = 1.0
+    """linear, linear_radius: the fraction of the run after which the budget is reached."""
+
+    space_threshold: float = 0.1
+    """space: η, the relative change of the start value below which it counts as settled."""
+    space_growth: float = 1.0
+    """space: κ, hundredths of the budget that one settled iteration adds."""
+    space_patience: int = 1
+    """space: settled iterations in a row that it takes."""
+    space_smoothing: float = 0.0
+    """space: weight of the past in a moving average of the start value, below 1; 0 for none."""
+
+    accel_buffer: int = 128
+    """accel: entries of the buffer."""
+    accel_fill: float = 0.5
+    """accel: fraction of the buffer that must be filled before entries are replayed."""
+    accel_replay: float = 0.8
+    """accel: probability of replaying an entry instead of drawing a new one."""
+    accel_temperature: float = 0.3
+    """accel: T in the weight rank^(−1/T)."""
+    accel_staleness: float = 0.3
+    """accel: c, the share of staleness in the weights."""
+    accel_easy: float = 0.1
+    """accel: new entries are uniform up to this fraction of the budget."""
+    accel_edit: float = 0.05
+    """accel: an edit moves ε by this fraction of the budget, up or down."""
+    accel_duplicate: float = 0.001
+    """accel: radii nearer than this fraction of the budget are one entry."""
+    accel_score: str = "beta"
+    """accel: beta (the paper's, which favours the smallest ε) or epsilon_beta (the largest)."""
+
+    yoked_to: str = ""
+    """yoked: folder of run folders whose self_paced runs are replayed; none for the members of
+    the same population."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            object.__setattr__(self, name, _checked(name, value))
+        if self.epsilon_start > self.epsilon_budget:
+            raise InputError(
+                f"epsilon_start is {self.epsilon_start:g}, above epsilon_budget "
+                f"{self.epsilon_budget:g}; start at the budget or below"
+            )
+
+    @classmethod
+    def of(cls, changes: Mapping[str, Any]) -> "CurriculumSettings":
+        """The defaults with some changes.
+
+        Raises:
+            InputError: an unknown name, or a value that does not fit.
+        """
+        for name in changes:
+            if name not in DEFAULTS:
+                raise InputError(
+                    f"curricula have no setting {name!r}; they have {', '.join(sorted(DEFAULTS))}"
+                )
+        return cls(**changes)
+
+
+DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(CurriculumSettings)}
+"""Name → default of every curriculum setting."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "rule": RULES,
+    "rate_per": RATE_UNITS,
+    "pacing_schedule": SCHEDULES,
+    "accel_score": SCORES,
+}
+"""Name → what is allowed, for settings that are words."""
+
+# (least, most, whether the ends themselves are allowed); every other number is ≥ 0 and finite
+_RANGES: dict[str, tuple[float, float, bool, bool]] = {
+    "epsilon_budget": (0, math.inf, False, False),
+    "pacing": (0, math.inf, False, False),
+    "rate": (0, math.inf, False, False),
+    "performance_bound": (-math.inf, math.inf, False, False),
+    "linear_end": (0, 1, False, True),
+    "space_growth": (0, math.inf, False, False),
+    "space_patience": (1, math.inf, True, False),
+    "space_smoothing": (0, 1, True, False),
+    "accel_buffer": (1, math.inf, True, False),
+    "accel_fill": (0, 1, False, True),
+    "accel_replay": (0, 1, False, True),
+    "accel_temperature": (0, math.inf, False, False),
+    "accel_staleness": (0, 1, True, True),
+    "accel_easy": (0, 1, False, True),
+    "accel_edit": (0, 1, False, True),
+    "accel_duplicate": (0, 1, True, False),
+}
+
+
+def _checked(name: str, value: Any) -> Any:
+    default = DEFAULTS[name] if name != "performance_bound" else 0.0
+    if name == "performance_bound" and value is None:
+        return None
+    if isinstance(default, str):
+        return _checked_word(name, value)
+    return _checked_number(name, value, int if isinstance(default, int) else float)
+
+
+def _checked_word(name: str, value: Any) -> str:
+    if not isinstance(value, str) or value not in CHOICES.get(name, (value,)):
+        allowed = ", ".join(CHOICES[name]) if name in CHOICES else "text"
+        raise InputError(f"{name} is {value!r}; choose {allowed}")
+    return value
+
+
+def _checked_number(name: str, value: Any, kind: type) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or kind(value) != value:
+        wanted = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name} is {value!r}; give {wanted}")
+    low, high, with_low, with_high = _RANGES.get(name, (0, math.inf, True, False))
+    above = value >= low if with_low else value > low
+    below = value <= high if with_high else value < high
+    if not (above and below):
+        raise InputError(f"{name} is {value!r}; it must be {_interval(low, high, with_low)}")
+    return kind(value)
+
+
+def _interval(low: float, high: float, with_low: bool) -> str:
+    start = f"at least {low:g}" if with_low else f"above {low:g}"
+    return start if math.isinf(high) else f"{start} and at most {high:g}"

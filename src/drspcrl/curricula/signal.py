@@ -1,0 +1,51 @@
+"""What one iteration of training tells its curriculum."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class Signal(NamedTuple):
+    """What one iteration tells the curriculum of one member: floats, and one array.
+
+    A number that is not known yet (no episode has ended, nothing has been learned) is nan, and a
+    curriculum that needs it then stays where it is.
+
+    Attributes:
+        step: number of the iteration, from 0.
+        epsilon: the radius it used.
+        multiplier: E[β*]; infinite at ε = 0 for KL and χ² wherever V has spread.
+        slope: E[−dU/dρ] in the divergence's coordinate; finite at ε = 0.
+        robust_value: J(π, ε), or what the learner has for it.
+        start_value: mean robust value of start states.
+        value_spread: mean nominal standard deviation of V(s').
+        reward_scale: E|r|, in the same units as all values.
+        episode_return: mean return of the iteration's episodes.
+        draws: values V(s'_i) of n draws from P0 at B states, [B, n], so that another ε can be
+            scored; [0, 0] where the learner has none.
+        peers_epsilon: mean ε of the population's `self_paced` members in the coming iteration, for
+            `yoked`.
+    """
+
+    step: int
+    epsilon: float
+    multiplier: float
+    slope: float
+    robust_value: float
+    start_value: float
+    value_spread: float
+    reward_scale: float
+    episode_return: float
+    draws: Array
+    peers_epsilon: float = float("nan")
+
+
+LEAST_REWARD_SCALE = 1e-8
+
+
+def reward_unit(signal: Signal) -> float:
+    """E|r|, the unit of values; without any reward there is no unit, so it is floored."""
+    return max(signal.reward_scale, LEAST_REWARD_SCALE)

@@ -1,0 +1,83 @@
+"""Names, settings and errors: all before any training."""
+
+import pytest
+
+from drspcrl.curricula import CHOICES, DEFAULTS, METHODS, CurriculumSettings, curriculum
+from drspcrl.divergences import KL, TotalVariation
+from drspcrl.errors import InputError
+
+
+def made(method, iterations=10, divergence=None, **settings):
+    return curriculum(method, settings, iterations, 0.9, divergence or KL())
+
+
+def test_every_method_starts_where_it_should():
+    first = {}
+    for method in METHODS:
+        rule = made(method, epsilon_budget=0.5)
+        first[method] = rule.epsilon(rule.init(0))
+    assert (first["vanilla"], first["nominal"], first["fixed"]) == (0.0, 0.0, 0.5)
+    assert (first["linear"], first["linear_radius"], first["self_paced"]) == (0.0, 0.0, 0.0)
+
+
+def test_one_rate_serves_every_run_length():
+    assert made("self_paced", iterations=50).rate == pytest.approx(2 / 50)
+    assert made("self_paced", iterations=1000).rate == pytest.approx(2 / 1000)
+    assert made("self_paced", rate=0.05, rate_per="update").rate == 0.05
+
+
+def test_the_divergence_decides_the_coordinate():
+    assert made("self_paced").scale == "sqrt"
+    assert made("self_paced", divergence=TotalVariation()).scale == "linear"
+    assert made("linear_radius").scale == "sqrt"
+    assert made("linear").scale == "linear"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon_start": 2.0}, "epsilon_start is 2, above epsilon_budget 1; start at the budget"),
+        ({"epsilon_budget": 0.0}, "epsilon_budget is 0.0; it must be above 0"),
+        ({"pacing": -1.0}, "pacing is -1.0; it must be above 0"),
+        ({"accel_buffer": 0}, "accel_buffer is 0; it must be at least 1"),
+        ({"accel_buffer": 1.5}, "accel_buffer is 1.5; give a whole number"),
+        ({"rate": float("nan")}, "rate is nan; give a number"),
+        ({"rate": True}, "rate is True; give a number"),
+        ({"space_smoothing": 1.0}, "space_smoothing is 1.0; it must be"),
+        ({"rule": "sqrt"}, "rule is 'sqrt'; choose coordinate, radius, lagrangian, closed_form"),
+        ({"alpha": 1.0}, "no setting 'alpha'; they have accel_buffer"),
+    ],
+)
+def test_wrong_settings_are_named(settings, message):
+    with pytest.raises(InputError, match=message):
+        CurriculumSettings.of(settings)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("selfpaced", "unknown method 'selfpaced'; choose one of vanilla, nominal"),
+        ("no_such_module:Mine", "No module named 'no_such_module'; is its folder on PYTHONPATH"),
+        ("math:Mine", "module math has no Mine"),
+        ("math:pi", "pi is no class or function"),
+    ],
+)
+def test_wrong_methods_are_named(method, message):
+    with pytest.raises(InputError, match=message):
+        made(method)
+
+
+def test_what_is_no_curriculum_is_named():
+    with pytest.raises(InputError, match="makes a Setup without init, epsilon, update"):
+        made(lambda setup: setup)
+    with pytest.raises(InputError, match="iterations=0"):
+        made("fixed", iterations=0)
+
+
+def test_the_table_of_settings():
+    assert CurriculumSettings.of({}) == CurriculumSettings()
+    assert set(CHOICES) <= set(DEFAULTS)
+    for name, allowed in CHOICES.items():
+        assert DEFAULTS[name] in allowed
+    whole = CurriculumSettings.of({"epsilon_budget": 2, "performance_bound": None})
+    assert (whole.epsilon_budget, type(whole.epsilon_budget)) == (2.0, float)
