@@ -9,6 +9,7 @@ from drspcrl.learners import adam, ddpg, normalization, sac
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.ppo import PPO, Lesson, Parameters, PPOHyper, PPOState, Rollout, loss
 from drspcrl.learners.replay import Batch
+from drspcrl.nominal import Uncertainty
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -51,7 +52,7 @@ class TestDDPG:
         # The actor ascends 2·tanh(w s + b): both rise.
         hyper = ddpg.DDPGHyper(actor_lr=0.01, critic_lr=0.1, tau=0.25)
         state, metrics = ddpg.DDPG(()).update(
-            self.state(), one(), hyper, jax.random.key(0), jnp.int32(0)
+            self.state(), one(), hyper, Uncertainty(), jax.random.key(0), jnp.int32(0)
         )
         y = 1.5 + 0.99 * (0.9 + 2 * np.tanh(0.4))
         np.testing.assert_allclose(metrics["critic_loss"], (0.2 - y) ** 2, rtol=1e-12)
@@ -68,7 +69,7 @@ class TestDDPG:
 
     def test_every_other_update_leaves_actor_and_targets(self):
         state, metrics = ddpg.DDPG(()).update(
-            self.state(), one(), ddpg.DDPGHyper(), jax.random.key(0), jnp.int32(1)
+            self.state(), one(), ddpg.DDPGHyper(), Uncertainty(), jax.random.key(0), jnp.int32(1)
         )
         assert np.isnan(metrics["actor_loss"])
         np.testing.assert_array_equal(state.actor[0].kernel, [[0.5]])
@@ -133,7 +134,9 @@ class TestSAC:
         y = 1.5 + 0.99 * (0.8 + 2 * action + 0.5 - log_density)
         q = np.array([0.6, 0.8])  # 0.5 − 0.4 + 0.5, + 0.7
         hyper = sac.SACHyper(critic_lr=0.1, temperature_lr=0.01, tau=0.5, actor_lr=0.02)
-        state, metrics = sac.SAC(()).update(self.state(), one(), hyper, key, jnp.int32(0))
+        state, metrics = sac.SAC(()).update(
+            self.state(), one(), hyper, Uncertainty(), key, jnp.int32(0)
+        )
         np.testing.assert_allclose(metrics["critic_loss"], np.sum((q - y) ** 2), rtol=1e-9)
         np.testing.assert_allclose(metrics["value"], 0.7, rtol=1e-9)
         start, step = np.array([0.5, 0.7]), -0.1 * np.sign(q - y)

@@ -11,6 +11,7 @@ from drspcrl.learners import DDPG, PPO, SAC, DDPGHyper, PPOHyper, SACHyper
 from drspcrl.learners.population import stack, update_block
 from drspcrl.learners.ppo import Rollout
 from drspcrl.learners.replay import Batch
+from drspcrl.nominal import Scales, Uncertainty
 
 # Every scalar differs between the members.
 OFF_POLICY = {
@@ -27,6 +28,11 @@ OFF_POLICY = {
         [DDPGHyper(), DDPGHyper(0.9, 0.01, 1e-3, 1e-4), DDPGHyper(0.5, 0.1, 1e-4, 5e-4)],
     ),
 }
+UNCERTAINTIES = [
+    Uncertainty(),
+    Uncertainty(0.3, Scales(0.1, 0.0, 0.05)),
+    Uncertainty(1.0, Scales(0.0, 0.2, 0.0)),
+]
 PPO_HYPERS = [PPOHyper(), PPOHyper(0.9, 0.8, 1e-3, 0.1, 1.0, 0.01, 1.0), PPOHyper(clip=0.3)]
 
 
@@ -70,13 +76,13 @@ def alone(population, k: int):
 def off_policy(name: str, updates: int):
     """Three members together, and each alone; on the same recorded data."""
     learner, hypers = OFF_POLICY[name]
-    hyper, batches = stack(hypers), recorded(updates)
+    hyper, batches, against = stack(hypers), recorded(updates), stack(UNCERTAINTIES)
     states = jax.jit(jax.vmap(lambda k: learner.init(k, 3, 2)))(keys())
     block = jax.jit(partial(update_block, learner))
-    together = jax.jit(jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, None)))
-    all_states, _ = together(states, batches, hyper, keys(), jnp.int32(0))
+    together = jax.jit(jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)))
+    all_states, _ = together(states, batches, hyper, against, keys(), jnp.int32(0))
     for k in range(3):
-        own = (alone(part, k) for part in (states, batches, hyper))
+        own = (alone(part, k) for part in (states, batches, hyper, against))
         yield alone(all_states, k), block(*own, jax.random.key(k), jnp.int32(0))[0]
 
 
@@ -127,6 +133,7 @@ def test_skipped_actor_steps_cost_nothing_in_a_population():
     # A condition that is data of the members would be computed on both sides.
     learner = DDPG((8, 8))
     states = jax.jit(jax.vmap(lambda k: learner.init(k, 3, 2)))(keys())
-    together = jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, None))
-    arguments = (states, recorded(2), stack([DDPGHyper()] * 3), keys(), jnp.int32(0))
+    together = jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None))
+    hyper, against = stack([DDPGHyper()] * 3), stack(UNCERTAINTIES)
+    arguments = (states, recorded(2), hyper, against, keys(), jnp.int32(0))
     assert "cond[" in str(jax.make_jaxpr(together)(*arguments))

@@ -14,6 +14,7 @@ from drspcrl.learners import adam, networks
 from drspcrl.learners.backup import Backup, plain
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
+from drspcrl.nominal import Uncertainty
 
 Metrics = dict[str, Array]
 
@@ -86,7 +87,13 @@ class DDPG:
         return policy(state.actor, observations)
 
     def update(
-        self, state: DDPGState, batch: Batch, hyper: DDPGHyper, key: Array, index: Array
+        self,
+        state: DDPGState,
+        batch: Batch,
+        hyper: DDPGHyper,
+        uncertainty: Uncertainty,
+        key: Array,
+        index: Array,
     ) -> tuple[DDPGState, Metrics]:
         """One step of the critic; at every `actor_every`-th, of the actor and the targets too.
 
@@ -94,11 +101,12 @@ class DDPG:
             state: the member.
             batch: transitions from its replay.
             hyper: its numbers.
+            uncertainty: what it is trained against.
             key: randomness of this update; the plain backup needs none.
             index: number of the update. It is the same for all members of a population, so that
                 the actor's step is skipped and not merely thrown away.
         """
-        del key
+        del key, uncertainty
         target = self.critic_target(state, batch, hyper)
         state, metrics = _critic_step(state, batch, target, hyper)
         state, loss = lax.cond(

@@ -8,6 +8,7 @@ from jax import Array, lax
 
 from drspcrl.learners import replay as replays
 from drspcrl.learners.replay import Batch, Replay
+from drspcrl.nominal import Uncertainty
 
 State = TypeVar("State")
 
@@ -28,7 +29,13 @@ class OffPolicyLearner(Protocol):
         ...
 
     def update(
-        self, state: Any, batch: Batch, hyper: Any, key: Array, index: Array
+        self,
+        state: Any,
+        batch: Batch,
+        hyper: Any,
+        uncertainty: Uncertainty,
+        key: Array,
+        index: Array,
     ) -> tuple[Any, dict[str, Array]]:
         """One gradient step of everything."""
         ...
@@ -41,7 +48,13 @@ def sample_block(replay: Replay, key: Array, first: Array, updates: int, size: i
 
 
 def update_block(
-    learner: OffPolicyLearner, state: State, batches: Batch, hyper: Any, key: Array, first: Array
+    learner: OffPolicyLearner,
+    state: State,
+    batches: Batch,
+    hyper: Any,
+    uncertainty: Uncertainty,
+    key: Array,
+    first: Array,
 ) -> tuple[State, dict[str, Array]]:
     """Several updates of one member; metrics are means over the updates that gave a number.
 
@@ -50,13 +63,15 @@ def update_block(
         state: the member.
         batches: one batch for each update, [updates, size, ...].
         hyper: the member's numbers.
+        uncertainty: what the member is trained against.
         key: the member's key for updates; each update folds its own number in.
         first: number of the first update, the same for all members of a population.
     """
 
     def one(state: Any, given: tuple[Batch, Array]) -> tuple[Any, dict[str, Array]]:
         batch, index = given
-        return learner.update(state, batch, hyper, jax.random.fold_in(key, index), index)
+        own_key = jax.random.fold_in(key, index)
+        return learner.update(state, batch, hyper, uncertainty, own_key, index)
 
     indices = first + jnp.arange(batches.reward.shape[0], dtype=first.dtype)
     state, metrics = lax.scan(one, state, (batches, indices))

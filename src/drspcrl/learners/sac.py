@@ -15,6 +15,7 @@ from drspcrl.learners.backup import Backup, plain
 from drspcrl.learners.gaussian import split, tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
+from drspcrl.nominal import Uncertainty
 
 Metrics = dict[str, Array]
 
@@ -91,7 +92,13 @@ class SAC:
         return jnp.tanh(split(networks.apply(state.actor, observations))[0])
 
     def update(
-        self, state: SACState, batch: Batch, hyper: SACHyper, key: Array, index: Array
+        self,
+        state: SACState,
+        batch: Batch,
+        hyper: SACHyper,
+        uncertainty: Uncertainty,
+        key: Array,
+        index: Array,
     ) -> tuple[SACState, Metrics]:
         """One step of the critics, the actor, the temperature and the targets.
 
@@ -99,10 +106,11 @@ class SAC:
             state: the member.
             batch: transitions from its replay.
             hyper: its numbers.
+            uncertainty: what it is trained against.
             key: randomness of this update.
             index: number of the update; SAC does the same at each.
         """
-        del index
+        del index, uncertainty
         target_z, actor_z = jax.random.normal(key, (2, *batch.action.shape))
         target = self.critic_target(state, batch, hyper, target_z)
         state, critic_metrics = _critic_step(state, batch, target, hyper)

@@ -8,11 +8,13 @@ import numpy as np
 from drspcrl.learners.ddpg import DDPG, DDPGHyper
 from drspcrl.learners.ppo import PPO, PPOHyper
 from drspcrl.learners.sac import SAC, SACHyper
+from drspcrl.nominal import Uncertainty
 from drspcrl.policy import Policy
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, stacked_hyper
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
+from drspcrl.trainer.uncertainty import no_uncertainty
 
 
 def make_loop(
@@ -23,6 +25,7 @@ def make_loop(
     steps: int,
     device: Device,
     memory: Device,
+    uncertainty: Uncertainty | None = None,
 ) -> Loop:
     """A population at the start of its training.
 
@@ -34,18 +37,24 @@ def make_loop(
         steps: length of the run.
         device: where to learn.
         memory: where replay lives.
+        uncertainty: what the members are trained against, [M] each, see
+            `drspcrl.trainer.uncertainty`; without it the learners are the plain ones.
     """
     members, hidden = len(seeds), tuple(settings["hidden"])
+    if uncertainty is None:
+        uncertainty = no_uncertainty(members)
     if algorithm == "ppo":
         learner = PPO(hidden, settings["epochs"], settings["minibatches"])
         hyper = stacked_hyper(PPOHyper, settings, members)
-        return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device)
+        return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, uncertainty)
     learner, kind = {
         "sac": lambda: (SAC(hidden), SACHyper),
         "ddpg": lambda: (DDPG(hidden, settings["actor_every"]), DDPGHyper),
     }[algorithm]()
     hyper = stacked_hyper(kind, settings, members)
-    return OffPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, memory)
+    return OffPolicyLoop(
+        learner, hyper, collector, seeds, settings, steps, device, memory, uncertainty
+    )
 
 
 def policy_parts(algorithm: str, state: Any) -> Any:

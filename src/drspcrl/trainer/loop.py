@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drspcrl.errors import InputError
 from drspcrl.learners.replay import Outcome
+from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 
 Device = Any  # jax.Device is a variable to type checkers
@@ -22,6 +24,7 @@ class Loop(ABC):
         collector: the environments.
         learner: the algorithm.
         hyper: the members' numbers, [M] each.
+        uncertainty: what the members are trained against, [M] each.
         state: the members' learner states, stacked.
         steps: environment steps of each member so far.
         metrics: what the newest updates said, [M] each; nan or empty before the first.
@@ -30,6 +33,7 @@ class Loop(ABC):
     collector: Collector
     learner: Any
     hyper: Any
+    uncertainty: Uncertainty
     state: Any
     steps: int = 0
     metrics: dict[str, Array]
@@ -41,6 +45,24 @@ class Loop(ABC):
     @abstractmethod
     def tree(self) -> dict[str, Any]:
         """Everything that decides the future, besides the environments, as one tree."""
+
+    def set_epsilon(self, values: np.ndarray) -> None:
+        """Train against another radius from the next iteration on; nothing is compiled anew.
+
+        Args:
+            values: ε of each member, [M].
+
+        Raises:
+            InputError: another number of members, or an ε that is negative or not finite.
+        """
+        now = jnp.asarray(self.uncertainty.epsilon)
+        values = np.asarray(values, np.float32)
+        if values.shape != now.shape or not (np.isfinite(values) & (values >= 0)).all():
+            raise InputError(
+                f"epsilon is {values}; "
+                f"give one finite number ≥ 0 for each of the {len(now)} members"
+            )
+        self.uncertainty = self.uncertainty._replace(epsilon=jax.device_put(values, now.sharding))
 
     def deterministic_actions(self, observations: np.ndarray) -> np.ndarray:
         """What the policies do when judged: [M, n, O] → [M, n, A]."""

@@ -12,6 +12,7 @@ from jax import Array, lax
 from drspcrl.learners import replay as replays
 from drspcrl.learners.population import OffPolicyLearner, sample_block, update_block
 from drspcrl.learners.replay import Batch, Replay
+from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
@@ -34,6 +35,7 @@ class OffPolicyLoop(Loop):
         steps: length of the run, which bounds the replay.
         device: where to learn.
         memory: where replay lives.
+        uncertainty: what the members are trained against, [M] each.
     """
 
     def __init__(
@@ -46,9 +48,10 @@ class OffPolicyLoop(Loop):
         steps: int,
         device: Device,
         memory: Device,
+        uncertainty: Uncertainty,
     ):
         self.learner, self.collector = learner, collector
-        self.hyper = jax.device_put(hyper, device)
+        self.hyper, self.uncertainty = jax.device_put((hyper, uncertainty), device)
         self._envs, self._size = collector.envs, collector.observation_size
         self._learning_starts = settings["learning_starts"]
         self._updates = round(self._envs * settings["updates_per_step"])
@@ -95,7 +98,13 @@ class OffPolicyLoop(Loop):
         parts = []
         for done in range(0, self._updates, self._per_dispatch):
             self.state, metrics = self._update(
-                self.state, batches, self.hyper, self._update_keys, first, np.int32(done)
+                self.state,
+                batches,
+                self.hyper,
+                self.uncertainty,
+                self._update_keys,
+                first,
+                np.int32(done),
             )
             parts.append(metrics)
         self.metrics = self._mean(parts)
@@ -124,12 +133,18 @@ class OffPolicyLoop(Loop):
             return replays.add(replay, actions, unpack(outcome, size))
 
         def update(
-            state: Any, batches: Batch, hyper: Any, key: Array, first: Array, done: Array
+            state: Any,
+            batches: Batch,
+            hyper: Any,
+            uncertainty: Uncertainty,
+            key: Array,
+            first: Array,
+            done: Array,
         ) -> tuple[Any, dict[str, Array]]:
             part = jax.tree.map(
                 lambda a: lax.dynamic_slice_in_dim(a, done, self._per_dispatch), batches
             )
-            return update_block(learner, state, part, hyper, key, first + done)
+            return update_block(learner, state, part, hyper, uncertainty, key, first + done)
 
         def mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
             return jax.tree.map(lambda *m: jnp.nanmean(jnp.stack(m), axis=0), *parts)
@@ -138,7 +153,9 @@ class OffPolicyLoop(Loop):
         self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, None)))
         self._store = jax.jit(jax.vmap(store), donate_argnums=0)
         self._sample = jax.jit(jax.vmap(sample, in_axes=(0, 0, None)))
-        self._update = jax.jit(jax.vmap(update, in_axes=(0, 0, 0, 0, None, None)), donate_argnums=0)
+        self._update = jax.jit(
+            jax.vmap(update, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=0
+        )
         self._mean = jax.jit(mean)
         self._jit_deterministic()
 
@@ -146,8 +163,8 @@ class OffPolicyLoop(Loop):
         """The metrics of an update as nan, so that their names are known from the start."""
         first = np.int32(0)
         batches = jax.eval_shape(self._sample, self.replay, self._sample_keys, first)
-        update = (self.state, batches, self.hyper, self._update_keys, first, first)
-        names = jax.eval_shape(self._update, *update)[1]
+        members = (self.state, batches, self.hyper, self.uncertainty, self._update_keys)
+        names = jax.eval_shape(self._update, *members, first, first)[1]
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
 
     def _empty_replay(self, first: np.ndarray, size: int) -> Replay:

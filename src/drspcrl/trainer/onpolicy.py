@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from drspcrl.learners.ppo import PPO, PPOState, Rollout
+from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
@@ -30,6 +31,7 @@ class OnPolicyLoop(Loop):
         settings: the resolved settings.
         steps: length of the run, over which the learning rate falls.
         device: where to learn.
+        uncertainty: what the members are trained against, [M] each.
     """
 
     def __init__(
@@ -41,9 +43,10 @@ class OnPolicyLoop(Loop):
         settings: dict[str, Any],
         steps: int,
         device: Device,
+        uncertainty: Uncertainty,
     ):
         self.learner, self.collector = learner, collector
-        self.hyper = jax.device_put(hyper, device)
+        self.hyper, self.uncertainty = jax.device_put((hyper, uncertainty), device)
         self._envs, self._size, self._total = collector.envs, collector.observation_size, steps
         self._length = settings["rollout_size"] // collector.envs
         self._device = device

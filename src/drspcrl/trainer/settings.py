@@ -17,6 +17,17 @@ _RANGES = {
     "entropy_weight": (0.0, math.inf),
     "value_weight": (0.0, math.inf),
     "learning_starts": (0, math.inf),
+    "sensor": (0.0, math.inf),
+    "actuator": (0.0, math.inf),
+    "process": (0.0, math.inf),
+}
+# name → what it may say
+_CHOICES = {
+    "nominal": ("noise", "single"),
+    "relative": ("none", "process", "all"),
+    "divergence": ("kl", "chi2", "tv", "cvar", "wasserstein"),
+    "dual": ("exact", "network", "gaussian"),
+    "actor_draws": ("one", "all"),
 }
 
 
@@ -34,12 +45,15 @@ def resolve(algorithm: str, changes: Mapping[str, Any], steps: int) -> dict[str,
             )
         settings[name] = _like(name, value, settings[name])
     _check_sizes(settings, steps)
+    _check_uncertainty(settings)
     return settings
 
 
 def _like(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, list):
         return _layers(name, value)
+    if isinstance(default, str):
+        return _choice(name, value)
     kind = int if isinstance(default, int) else float
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or kind(value) != value:
@@ -50,6 +64,12 @@ def _like(name: str, value: Any, default: Any) -> Any:
         allowed = f"between {low:g} and {high:g}" if name in _RANGES else "above 0"
         raise InputError(f"{name} is {value!r}; it must be {allowed}")
     return kind(value)
+
+
+def _choice(name: str, value: Any) -> str:
+    if value not in _CHOICES[name]:
+        raise InputError(f"{name} is {value!r}; choose one of {', '.join(_CHOICES[name])}")
+    return value
 
 
 def _layers(name: str, value: Any) -> list[int]:
@@ -71,6 +91,20 @@ def _check_sizes(settings: Mapping[str, Any], steps: int) -> None:
         )
     if steps < envs:
         raise InputError(f"steps is {steps}, fewer than the {envs} environments of each run")
+
+
+def _check_uncertainty(settings: Mapping[str, Any]) -> None:
+    draws, divergence, dual = (settings[name] for name in ("draws", "divergence", "dual"))
+    if settings["nominal"] == "noise" and draws < 2:
+        raise InputError(
+            f"draws is {draws}; the worst case of one draw is that draw: give at least 2, "
+            "or nominal=single for the paper read literally"
+        )
+    if dual != "exact" and divergence != "kl":
+        raise InputError(
+            f"dual is {dual!r}, which is about the KL ball, and divergence {divergence!r}; "
+            "use dual=exact for any other divergence"
+        )
 
 
 def _check_replay(settings: Mapping[str, Any], envs: int) -> None:

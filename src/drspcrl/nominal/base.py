@@ -1,0 +1,101 @@
+"""What every nominal model offers: draws from P0 around a state, with log-weights.
+
+The uncertain object is the law of ω = (w, η, ν) given what led to a state s: the state is truly
+s + w, the policy sees o = s + w + η, and what it asks for arrives as clip(u + ν). A model of next
+states (an ensemble, a conditional VAE, a resampled simulator) fits as w = predicted s' − stored s'.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from jax import Array
+
+
+class Scales(NamedTuple):
+    """How large a member's nominal noise is; numbers of one member, so that members may differ.
+
+    Attributes:
+        sensor: of η, on what the policy sees.
+        actuator: of ν, on actions in [−1, 1].
+        process: of w, on the state itself.
+    """
+
+    sensor: Array | float = 0.0
+    actuator: Array | float = 0.0
+    process: Array | float = 0.0
+
+
+class Uncertainty(NamedTuple):
+    """What a member is trained against: the worst case within `epsilon` of P0 of these scales."""
+
+    epsilon: Array | float = 0.0
+    scales: Scales = Scales()
+
+
+class Transition(NamedTuple):
+    """What led to the state that draws are wanted around: one transition, or a batch of them.
+
+    Where nothing led to it (a start state), it stands in both observations, under action 0.
+    """
+
+    observation: Array
+    action: Array
+    next_observation: Array
+
+
+class Draws(NamedTuple):
+    """n draws of ω for one state.
+
+    Attributes:
+        process: w, [n, O].
+        sensor: η, [n, O].
+        actuator: ν, [n, A].
+        log_weight: log of each draw's probability, up to a constant, [n].
+    """
+
+    process: Array
+    sensor: Array
+    actuator: Array
+    log_weight: Array
+
+
+class Transitions(Protocol):
+    """Anything with a batch of transitions, such as a replay's."""
+
+    @property
+    def observation(self) -> Array:
+        """[B, O]."""
+        ...
+
+    @property
+    def action(self) -> Array:
+        """[B, A], in [−1, 1]."""
+        ...
+
+    @property
+    def next_observation(self) -> Array:
+        """[B, O]."""
+        ...
+
+
+class NominalModel(ABC):
+    """A law to draw ω from, possibly one that learns; state goes in and comes out."""
+
+    # Whether n draws tell more than one; a model that is not sampled has one outcome.
+    sampled: ClassVar[bool] = True
+
+    @abstractmethod
+    def init(self, key: Array, observation_size: int, action_size: int) -> Any:
+        """What the model knows before it has seen anything."""
+
+    @abstractmethod
+    def update(self, state: Any, batch: Transitions) -> tuple[Any, dict[str, Array]]:
+        """Learn from a batch of transitions; the new state, and metrics."""
+
+    @abstractmethod
+    def sample(self, state: Any, key: Array, scales: Scales, transition: Transition, n: int) -> Any:
+        """`Draws` around `transition.next_observation`, for one transition."""
+
+    @abstractmethod
+    def state_scale(self, state: Any) -> Array:
+        """The length of a coordinate of the state that counts as 1, [O]."""

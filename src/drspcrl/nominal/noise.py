@@ -1,0 +1,119 @@
+"""The simulator with small sensor, actuator and process noise: the default P0."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drspcrl.errors import InputError
+from drspcrl.nominal.base import Draws, NominalModel, Scales, Transition, Transitions
+
+KINDS = ("sensor", "actuator", "process")
+RELATIVE = ("none", "process", "all")
+_MEMORY = 1000.0  # batches that the running statistics remember
+_FLOOR = 1e-8
+
+
+class Spread(NamedTuple):
+    """Mean and variance of a vector over the batches seen, the last `_MEMORY` of them."""
+
+    mean: Array
+    variance: Array
+    batches: Array
+
+
+class NoiseState(NamedTuple):
+    """Running statistics of observations and of their change in one step."""
+
+    observation: Spread
+    change: Spread
+
+
+@dataclass(frozen=True)
+class Noise(NominalModel):
+    """Gaussian noise, independent in every coordinate.
+
+        w = κ·unit(s' − s)·N(0, I),  η = σ·unit(s)·N(0, I),  ν = τ·N(0, I)
+
+    with κ, σ, τ the scales `process`, `sensor`, `actuator`. A unit is 1, or where `relative` says
+    so the running standard deviation of that quantity in the member's own replay.
+
+    Attributes:
+        relative: `none` for absolute scales, `process` for a relative w, `all` for a relative η
+            too. Actions are in [−1, 1] and always absolute.
+        kinds: which of the three are drawn at all; random numbers cost time, so leave out what no
+            member of a population uses.
+    """
+
+    relative: str = "process"
+    kinds: tuple[str, ...] = KINDS
+
+    def __post_init__(self) -> None:
+        """Check the names."""
+        if self.relative not in RELATIVE:
+            raise InputError(
+                f"Noise: relative is {self.relative!r}; choose one of {', '.join(RELATIVE)}"
+            )
+        if unknown := [kind for kind in self.kinds if kind not in KINDS]:
+            raise InputError(f"Noise: kind {unknown[0]!r}; choose among {', '.join(KINDS)}")
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> NoiseState:
+        """No spread: relative noise begins with the first batch."""
+        del key, action_size
+        zeros = jnp.zeros(observation_size)
+        nothing = Spread(zeros, zeros, jnp.zeros(()))
+        return NoiseState(nothing, nothing)
+
+    def update(self, state: NoiseState, batch: Transitions) -> tuple[NoiseState, dict[str, Array]]:
+        """Include a batch [B, …] in the running statistics."""
+        change = batch.next_observation - batch.observation
+        state = NoiseState(
+            include(state.observation, batch.observation), include(state.change, change)
+        )
+        return state, {}
+
+    def sample(
+        self, state: NoiseState, key: Array, scales: Scales, transition: Transition, n: int
+    ) -> Draws:
+        """n independent draws of equal weight."""
+        keys = dict(zip(KINDS, jax.random.split(key, len(KINDS)), strict=True))
+        size = transition.next_observation.shape[-1]
+        sizes = {"sensor": size, "actuator": transition.action.shape[-1], "process": size}
+        units = {
+            "sensor": deviation(state.observation) if self.relative == "all" else None,
+            "actuator": None,
+            "process": deviation(state.change) if self.relative != "none" else None,
+        }
+
+        def drawn(kind: str) -> Array:
+            shape = (n, sizes[kind])
+            if kind not in self.kinds:
+                return jnp.zeros(shape)
+            noise = getattr(scales, kind) * jax.random.normal(keys[kind], shape)
+            return noise if units[kind] is None else noise * units[kind][None]
+
+        return Draws(drawn("process"), drawn("sensor"), drawn("actuator"), jnp.zeros(n))
+
+    def state_scale(self, state: NoiseState) -> Array:
+        """The standard deviation of one step's change."""
+        return deviation(state.change)
+
+
+def include(spread: Spread, samples: Array) -> Spread:
+    """Statistics that include samples [B, …]: all batches alike at first, forgetting later.
+
+    Mean and variance of the mixture of (1 − share) of the past with `share` of the batch.
+    """
+    batches = jnp.minimum(spread.batches + 1.0, _MEMORY)
+    share = 1.0 / batches
+    delta = jnp.mean(samples, axis=0) - spread.mean
+    between = (1.0 - share) * share * jnp.square(delta)
+    variance = (1.0 - share) * spread.variance + share * jnp.var(samples, axis=0) + between
+    return Spread(spread.mean + share * delta, variance, batches)
+
+
+def deviation(spread: Spread) -> Array:
+    """The standard deviation, kept from 0."""
+    return jnp.sqrt(spread.variance + _FLOOR)

@@ -1,0 +1,65 @@
+"""From settings to what each member is trained against, with a word where that is unwise."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from drspcrl.errors import InputError
+from drspcrl.nominal import Scales, Uncertainty
+
+
+def member_uncertainty(
+    settings: dict[str, Any], epsilon: Sequence[float], plain: Sequence[bool] | None = None
+) -> Uncertainty:
+    """What the members of a population are trained against, [M] each.
+
+    Args:
+        settings: resolved settings, which hold the nominal scales.
+        epsilon: the radius of each member.
+        plain: which members take the simulator at its word, with scales and radius 0; none unless
+            given.
+
+    Raises:
+        InputError: a radius that is negative or not finite, lengths that differ.
+    """
+    radius = np.asarray(epsilon, np.float32)
+    off = np.zeros(radius.shape, bool) if plain is None else np.asarray(plain, bool)
+    if radius.ndim != 1 or off.shape != radius.shape:
+        raise InputError(f"epsilon is {epsilon!r}, plain {plain!r}; give one of each per member")
+    if not (np.isfinite(radius) & (radius >= 0)).all():
+        raise InputError(f"epsilon is {list(epsilon)}; it must be finite and at least 0")
+    scales = (np.where(off, 0.0, settings[kind]).astype(np.float32) for kind in Scales._fields)
+    return Uncertainty(np.where(off, np.float32(0.0), radius), Scales(*scales))
+
+
+def no_uncertainty(members: int) -> Uncertainty:
+    """The simulator at its word, for every member."""
+    zeros = np.zeros(members, np.float32)
+    return Uncertainty(zeros, Scales(zeros, zeros, zeros))
+
+
+def warn_if_unwise(settings: dict[str, Any], largest_epsilon: float) -> None:
+    """Warn where a radius or a nominal model cannot do what it seems to promise.
+
+    Args:
+        settings: resolved settings.
+        largest_epsilon: the largest radius that the training may come to.
+    """
+    if settings["divergence"] == "wasserstein":
+        return
+    if settings["nominal"] == "single" and largest_epsilon > 0:
+        warnings.warn(
+            "nominal=single: a ball around the one stored next state holds nothing else, so no "
+            "policy becomes robust; use nominal=noise (docs/nominal_models.md says why)",
+            stacklevel=2,
+        )
+    elif settings["divergence"] == "kl" and largest_epsilon > math.log(settings["draws"]):
+        warnings.warn(
+            f"epsilon reaches {largest_epsilon:g}, and {settings['draws']} draws saturate at their "
+            f"minimum from log {settings['draws']} = {math.log(settings['draws']):.2f} on, where a "
+            "larger ball changes nothing; use more draws or a smaller epsilon",
+            stacklevel=2,
+        )

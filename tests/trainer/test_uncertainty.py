@@ -1,0 +1,59 @@
+"""What members are trained against: numbers per member, changed without compiling anything."""
+
+import numpy as np
+import pytest
+
+from drspcrl.errors import InputError
+from drspcrl.trainer.settings import resolve
+from drspcrl.trainer.uncertainty import member_uncertainty, no_uncertainty, warn_if_unwise
+
+
+def settings(**changes):
+    return resolve("sac", changes, 1000)
+
+
+def test_plain_members_have_no_noise():
+    found = member_uncertainty(settings(process=0.03), [0.5, 1.0], plain=[True, False])
+    np.testing.assert_allclose(found.epsilon, [0.0, 1.0])
+    np.testing.assert_allclose(found.scales.sensor, [0.0, 0.1])
+    np.testing.assert_allclose(found.scales.process, [0.0, 0.03])
+    assert not any(np.any(leaf) for leaf in (no_uncertainty(3).epsilon, *no_uncertainty(3).scales))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"draws": 1}, "draws is 1.*at least 2"),
+        ({"sensor": -0.1}, "sensor is -0.1"),
+        ({"nominal": "nonsense"}, "nominal is 'nonsense'; choose one of noise, single"),
+        ({"divergence": "hellinger"}, "choose one of kl, chi2, tv"),
+        ({"dual": "network", "divergence": "tv"}, "use dual=exact"),
+    ],
+)
+def test_wrong_settings(changes, message):
+    with pytest.raises(InputError, match=message):
+        settings(**changes)
+
+
+@pytest.mark.parametrize("epsilon", [[-0.1], [np.nan], [np.inf]])
+def test_wrong_radius(epsilon):
+    with pytest.raises(InputError, match="finite and at least 0"):
+        member_uncertainty(settings(), epsilon)
+
+
+def test_warnings():
+    with pytest.warns(UserWarning, match="8 draws saturate"):
+        warn_if_unwise(settings(), 2.5)
+    with pytest.warns(UserWarning, match="no policy becomes robust"):
+        warn_if_unwise(settings(nominal="single", draws=1), 0.5)
+    warn_if_unwise(settings(), 1.0)
+    warn_if_unwise(settings(nominal="single", divergence="wasserstein"), 1.0)
+
+
+def test_another_epsilon(small_loop):
+    loop, _ = small_loop("sac")
+    loop.set_epsilon(np.array([0.25, 0.5]))
+    np.testing.assert_array_equal(loop.uncertainty.epsilon, np.array([0.25, 0.5], np.float32))
+    for wrong in ([0.1], [0.1, -1.0], [0.1, np.nan]):
+        with pytest.raises(InputError, match="each of the 2 members"):
+            loop.set_epsilon(np.array(wrong))
