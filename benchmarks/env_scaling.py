@@ -1,19 +1,20 @@
 """Env-steps/s against the number of threads, beside mujoco.batch alone on the same model.
 
-    python benchmarks/env_scaling.py
+    python benchmarks/env_scaling.py [simulations]
 
 Bare `mujoco.batch` shows what the machine's cores allow; the share of it that a whole environment
 step keeps is ours.
 """
 
 import os
+import sys
 import time
 
 import numpy as np
 
 from drspcrl.envs import make, task_names
 
-SIMULATIONS, SECONDS = 128, 1.0
+SIMULATIONS, SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 512, 1.0
 
 
 def rate(step) -> float:

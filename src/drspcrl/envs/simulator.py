@@ -23,6 +23,8 @@ TASKS: dict[str, Task] = {
     "Humanoid": Humanoid(),
 }
 TIME_LIMIT = 1000
+_SILENT = mujoco.MjLogConfig.get()
+_SILENT.logto_console = _SILENT.logto_file = False
 _BAD = [
     int(mujoco.mjtWarning.mjWARN_BADQPOS),
     int(mujoco.mjtWarning.mjWARN_BADQVEL),
@@ -81,7 +83,7 @@ class MujocoSimulation(Simulation):
     def advance(self, actions: np.ndarray) -> Transition:
         """See `Simulation`."""
         self._reader.before()
-        self._ctrl[:] = np.nan_to_num(actions)
+        self._ctrl[:] = actions if np.isfinite(actions).all() else np.nan_to_num(actions)
         failed = self._run()
         outcome = self._reader.after(actions)
         self._steps += 1
@@ -143,9 +145,7 @@ def load_model(task: Task) -> Model:
 def _quiet() -> Iterator[None]:
     # MuJoCo would print what we report as a mask, and write MUJOCO_LOG.TXT into the user's folder.
     config = mujoco.MjLogConfig.get()
-    silent = mujoco.MjLogConfig.get()
-    silent.logto_console = silent.logto_file = False
-    silent.set()
+    _SILENT.set()
     try:
         yield
     finally:
