@@ -39,7 +39,7 @@ def config(**changes) -> TrainConfig:
         ({"device": "tpu"}, "device is 'tpu'"),
         ({"replay_memory": "disk"}, "replay_memory is 'disk'"),
         ({"track": "mlflow"}, "track is 'mlflow'"),
-        ({"settings": {"lr": 1e-3}}, "sac has no setting 'lr'; it has actor_lr"),
+        ({"settings": {"lr": 1e-3}}, "sac has no setting 'lr'; it has actor_draws"),
         ({"settings": {"batch_size": 100, "buffer_size": 50}}, "larger than buffer_size"),
         ({"settings": {"batch_size": 1.5}}, "batch_size is 1.5; give a whole number"),
         ({"settings": {"batch_size": True}}, "batch_size is True"),

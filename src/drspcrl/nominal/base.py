@@ -8,7 +8,11 @@ states (an ensemble, a conditional VAE, a resampled simulator) fits as w = predi
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 from jax import Array
+
+Number = Array | np.ndarray | float
+"""A number of one member, or of all of them, [M]."""
 
 
 class Scales(NamedTuple):
@@ -20,15 +24,15 @@ class Scales(NamedTuple):
         process: of w, on the state itself.
     """
 
-    sensor: Array | float = 0.0
-    actuator: Array | float = 0.0
-    process: Array | float = 0.0
+    sensor: Number = 0.0
+    actuator: Number = 0.0
+    process: Number = 0.0
 
 
 class Uncertainty(NamedTuple):
     """What a member is trained against: the worst case within `epsilon` of P0 of these scales."""
 
-    epsilon: Array | float = 0.0
+    epsilon: Number = 0.0
     scales: Scales = Scales()
 
 
