@@ -31,13 +31,15 @@ ALLOWED = {
     "report": {"statistics", "runs", "data"},
     "evaluation": {"envs", "perturbations", "runs"},
     "presets": set(),
+    "variants": set(),
     "trainer": {
         *("learners", "curricula", "nominal", "divergences", "baselines", "envs"),
-        *("perturbations", "evaluation", "policy", "runs", "presets"),
+        *("perturbations", "evaluation", "policy", "runs", "presets", "variants"),
     },
 }
 TOP = {"cli", "experiments", "__init__", "__main__"}
 WITHOUT_JAX = (
+    "variants",
     "statistics",
     "report",
     "runs",

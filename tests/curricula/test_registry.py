@@ -1,5 +1,7 @@
 """Names, settings and errors: all before any training."""
 
+from typing import Any
+
 import pytest
 
 from drspcrl.curricula import CHOICES, DEFAULTS, METHODS, CurriculumSettings, curriculum
@@ -7,7 +9,7 @@ from drspcrl.divergences import KL, TotalVariation
 from drspcrl.errors import InputError
 
 
-def made(method, iterations=10, divergence=None, **settings):
+def made(method, iterations=10, divergence=None, **settings) -> Any:
     return curriculum(method, settings, iterations, 0.9, divergence or KL())
 
 

@@ -4,23 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from curriculum_signals import QUIET
 
 from drspcrl.curricula import SelfPaced, Signal
 from drspcrl.curricula.self_paced import lagrangian_step
 from drspcrl.errors import InputError
-
-QUIET = Signal(
-    step=0,
-    epsilon=0.0,
-    multiplier=0.05,
-    slope=0.3,
-    robust_value=2.0,
-    start_value=2.0,
-    value_spread=1.0,
-    reward_scale=0.5,
-    episode_return=10.0,
-    draws=np.zeros((0, 0)),
-)
 
 
 def moved(rule: SelfPaced, signal: Signal = QUIET, updates: int = 1) -> float:

@@ -65,7 +65,7 @@ def to_radius(scale: "Coordinate", coordinate: float) -> float:
 
 def generator(seed: int, count: int) -> np.random.Generator:
     """The random numbers of one iteration: they follow from the state, and nothing is consumed."""
-    return np.random.default_rng((_STREAM, seed, count))
+    return np.random.default_rng((_STREAM, int(seed), int(count)))
 
 
 _STREAM = 0x63757272  # apart from every other use of the same seed

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from drspcrl.curricula.accel import accel
 from drspcrl.curricula.base import Curriculum, Setup
 from drspcrl.curricula.constant import fixed, nominal, vanilla
+from drspcrl.curricula.domain_randomization import domain_randomization
 from drspcrl.curricula.linear import linear, linear_radius
 from drspcrl.curricula.self_paced import self_paced
 from drspcrl.curricula.settings import CurriculumSettings
+from drspcrl.curricula.space import space
+from drspcrl.curricula.yoked import yoked
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,14 +25,19 @@ MAKERS: dict[str, Maker] = {
     "nominal": nominal,
     "fixed": fixed,
     "linear": linear,
+    "domain_randomization": domain_randomization,
+    "accel": accel,
+    "space": space,
     "self_paced": self_paced,
     "linear_radius": linear_radius,
+    "yoked": yoked,
 }
 METHODS = tuple(MAKERS)
+_PARTS = ("init", "epsilon", "update")
 
 
 def curriculum(
-    method: str | Maker,
+    method: str | Maker | Curriculum,
     settings: Mapping[str, Any] | CurriculumSettings,
     iterations: int,
     discount: float,
@@ -37,8 +46,8 @@ def curriculum(
     """The curriculum of one member.
 
     Args:
-        method: one of `METHODS`; a user's own as `module:Class`, or the class itself: anything that
-            makes a curriculum from a `Setup`.
+        method: one of `METHODS`; a user's own as `module:Class`, as the class (anything that makes
+            a curriculum from a `Setup`), or as a curriculum ready to use.
         settings: what differs from the defaults, by name.
         iterations: curriculum iterations in the whole run, at least 1.
         discount: γ in [0, 1).
@@ -54,12 +63,17 @@ def curriculum(
             f"a curriculum got iterations={iterations!r}, discount={discount!r}; it needs at least "
             "one iteration and a discount from 0 to below 1"
         )
-    maker = maker_of(method) if isinstance(method, str) else method
-    made = maker(Setup(settings, iterations, float(discount), divergence))
-    missing = [name for name in ("init", "epsilon", "update") if not hasattr(made, name)]
+    setup = Setup(settings, iterations, float(discount), divergence)
+    made = _made(maker_of(method) if isinstance(method, str) else method, setup)
+    missing = [name for name in _PARTS if not hasattr(made, name)]
     if missing:
         raise InputError(f"{method!r} makes a {type(made).__name__} without {', '.join(missing)}")
     return made
+
+
+def _made(method: Maker | Curriculum, setup: Setup) -> Curriculum:
+    ready = not isinstance(method, type) and all(hasattr(method, name) for name in _PARTS)
+    return method if ready else method(setup)  # type: ignore[operator,return-value]
 
 
 def maker_of(method: str) -> Maker:
@@ -84,4 +98,4 @@ def maker_of(method: str) -> Maker:
         raise InputError(f"method {method!r}: module {module} has no {name}") from None
     if not callable(found):
         raise InputError(f"method {method!r}: {name} is no class or function to call with a Setup")
-    return found
+    return cast(Maker, found)

@@ -165,7 +165,7 @@ class SelfPaced:
     def _to_radius(self, variable: float) -> float:
         if variable >= self._to_variable(self.budget):
             return self.budget  # not its root squared
-        return to_radius(self.scale, variable) if self.rule == "coordinate" else variable
+        return to_radius(self.scale, variable) if self.rule == "coordinate" else float(variable)
 
 
 def self_paced(setup: Setup) -> SelfPaced:

@@ -70,7 +70,7 @@ class CurriculumSettings:
     """accel: new entries are uniform up to this fraction of the budget."""
     accel_edit: float = 0.05
     """accel: an edit moves ε by this fraction of the budget, up or down."""
-    accel_duplicate: float = 0.001
+    accel_duplicate: float = 0.0001
     """accel: radii nearer than this fraction of the budget are one entry."""
     accel_score: str = "beta"
     """accel: beta (the paper's, which favours the smallest ε) or epsilon_beta (the largest)."""
