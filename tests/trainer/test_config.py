@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from drspcrl.curricula import DEFAULTS
 from drspcrl.errors import InputError
 from drspcrl.presets import ALGORITHMS, preset
 from drspcrl.trainer import TrainConfig, train
@@ -22,7 +23,14 @@ def config(**changes) -> TrainConfig:
     ("changes", "message"),
     [
         ({"algorithm": "td3"}, "algorithm is 'td3'; choose one of ppo, sac, ddpg"),
-        ({"methods": ("selfpaced",)}, "method is 'selfpaced'; choose one of vanilla"),
+        ({"methods": ("selfpaced",)}, "unknown method 'selfpaced'; choose one of vanilla"),
+        ({"methods": (3,)}, "method is 3; choose among vanilla"),
+        ({"methods": ("fixed:draws=16",)}, "changes draws, which all members of a population"),
+        ({"methods": ("fixed:pacing=-1",)}, "pacing is -1; it must be above 0"),
+        ({"methods": ("fixed:colour=red",)}, "sac has no setting 'colour'"),
+        ({"methods": ("fixed:rate=1", "fixed:rate=1.0")}, "repetition"),
+        ({"settings": {"epsilon_start": 2.0}}, "epsilon_start is 2, above epsilon_budget 1"),
+        ({"settings": {"accel_buffer": 0}}, "accel_buffer is 0"),
         ({"methods": ()}, "methods is empty"),
         ({"seeds": (1, 1)}, "repetition"),
         ({"seeds": (-1,)}, "seed is -1"),
@@ -39,7 +47,7 @@ def config(**changes) -> TrainConfig:
         ({"device": "tpu"}, "device is 'tpu'"),
         ({"replay_memory": "disk"}, "replay_memory is 'disk'"),
         ({"track": "mlflow"}, "track is 'mlflow'"),
-        ({"settings": {"lr": 1e-3}}, "sac has no setting 'lr'; it has actor_draws"),
+        ({"settings": {"actorlr": 1e-3}}, "no setting 'actorlr'; did you mean actor_lr"),
         ({"settings": {"batch_size": 100, "buffer_size": 50}}, "larger than buffer_size"),
         ({"settings": {"batch_size": 1.5}}, "batch_size is 1.5; give a whole number"),
         ({"settings": {"batch_size": True}}, "batch_size is True"),
@@ -99,7 +107,7 @@ def test_no_name_leaves_the_output_folder(env):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_preset_is_usable(algorithm):
     made = config(algorithm=algorithm)
-    assert made.resolved == preset(algorithm)
+    assert made.resolved == preset(algorithm) | DEFAULTS
 
 
 def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
@@ -107,3 +115,28 @@ def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
     needed = estimate(made, 17, 6)
     assert 3.4e9 < needed.replay < 3.8e9
     assert needed.replay + needed.learning < 8 * 2**30
+
+
+def test_variants_of_a_method_have_settings_of_their_own():
+    both = config(methods=("fixed", "fixed:epsilon_budget=0.3,actor_lr=1e-3"), seeds=(0, 1))
+    plain, _, other, _ = both.members
+    assert [both.settings_of(m)["epsilon_budget"] for m in (plain, other)] == [1.0, 0.3]
+    assert [both.settings_of(m)["actor_lr"] for m in (plain, other)] == [3e-4, 1e-3]
+    assert len({both.folder(member) for member in both.members}) == 4
+    described = both.describe(other)
+    assert described["settings"]["epsilon_budget"] == 0.3
+    assert described["population"]["settings"] == {}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_setting_is_the_populations_or_a_members(algorithm):
+    """A setting that is neither would be accepted for one member and silently not be used."""
+    from drspcrl.learners.ddpg import DDPGHyper
+    from drspcrl.learners.ppo import PPOHyper
+    from drspcrl.learners.sac import SACHyper
+    from drspcrl.nominal import Scales
+    from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
+
+    hyper = {"ppo": PPOHyper, "sac": SACHyper, "ddpg": DDPGHyper}[algorithm]._fields
+    known = {*POPULATION_SETTINGS, *hyper, *Scales._fields, *DEFAULTS}
+    assert set(resolve(algorithm, {}, 10_000)) <= known

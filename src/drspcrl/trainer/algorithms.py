@@ -1,6 +1,6 @@
 """From an algorithm's name and settings to its learner, its loop and its policies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ def make_loop(
     device: Device,
     memory: Device,
     uncertainty: Uncertainty | None = None,
+    member_settings: Sequence[Mapping[str, Any]] | None = None,
 ) -> Loop:
     """A population at the start of its training.
 
@@ -39,19 +40,21 @@ def make_loop(
         memory: where replay lives.
         uncertainty: what the members are trained against, [M] each, see
             `drspcrl.trainer.uncertainty`; without it the learners are the plain ones.
+        member_settings: the settings of each member, where they differ in a number.
     """
     members, hidden = len(seeds), tuple(settings["hidden"])
+    each = member_settings or [settings] * members
     if uncertainty is None:
         uncertainty = no_uncertainty(members)
     if algorithm == "ppo":
         learner = PPO(hidden, settings["epochs"], settings["minibatches"])
-        hyper = stacked_hyper(PPOHyper, settings, members)
+        hyper = stacked_hyper(PPOHyper, each)
         return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, uncertainty)
     learner, kind = {
         "sac": lambda: (SAC(hidden), SACHyper),
         "ddpg": lambda: (DDPG(hidden, settings["actor_every"]), DDPGHyper),
     }[algorithm]()
-    hyper = stacked_hyper(kind, settings, members)
+    hyper = stacked_hyper(kind, each)
     return OffPolicyLoop(
         learner, hyper, collector, seeds, settings, steps, device, memory, uncertainty
     )

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from drspcrl import variants
+from drspcrl.curricula.registry import METHODS, maker_of
 from drspcrl.errors import InputError
 from drspcrl.presets import ALGORITHMS
-from drspcrl.trainer.settings import resolve
+from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
+from drspcrl.variants import Variant
 
-METHODS = ("vanilla",)
 DEVICES = ("auto", "cpu", "gpu")
 MEMORIES = ("device", "host")
 TRACKERS = ("none", "trackio", "wandb")
@@ -18,10 +20,25 @@ TRACKERS = ("none", "trackio", "wandb")
 
 @dataclass(frozen=True)
 class Member:
-    """One run of a population."""
+    """One run of a population.
+
+    Attributes:
+        method: its method's label, e.g. `self_paced` or `self_paced:pacing=0.1`.
+        seed: its seed.
+    """
 
     method: str
     seed: int
+
+    @property
+    def variant(self) -> Variant:
+        """The method by name, and what it changes in the settings."""
+        return variants.parse(self.method)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it takes the simulator at its word: no nominal model, radius 0."""
+        return self.variant.method == "vanilla"
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,8 @@ class TrainConfig:
     out: Path
     """Folder that the run folders are made in."""
     methods: tuple[str, ...] = ("vanilla",)
-    """Methods to train, each with every seed."""
+    """Methods to train, each with every seed; a method may change settings of its own, e.g.
+    self_paced:pacing=0.1 beside self_paced, or be a user's own curriculum as module:Class."""
     seeds: tuple[int, ...] = (0,)
     """Seeds; everything random in a run follows from its seed alone."""
     steps: int = 1_000_000
@@ -65,7 +83,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "out", Path(self.out))
-        object.__setattr__(self, "methods", _several("methods", self.methods))
+        object.__setattr__(self, "methods", _labels(self.methods))
         object.__setattr__(self, "seeds", _several("seeds", self.seeds))
         for name, allowed in (
             ("algorithm", ALGORITHMS),
@@ -74,10 +92,10 @@ class TrainConfig:
             ("track", TRACKERS),
         ):
             _one_of(name, getattr(self, name), allowed)
-        for method in self.methods:
-            _one_of("method", method, METHODS)
         _check_numbers(self)
         resolve(self.algorithm, self.settings, self.steps)
+        for method in self.methods:
+            self.settings_of(Member(method, 0))
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -89,11 +107,26 @@ class TrainConfig:
         """The algorithm's preset with this configuration's own settings."""
         return resolve(self.algorithm, self.settings, self.steps)
 
+    def settings_of(self, member: Member) -> dict[str, Any]:
+        """The settings of one member: the population's, with its method's own.
+
+        Raises:
+            InputError: the method changes what all members of one program must share.
+        """
+        changes = member.variant.changes
+        if shared := [name for name in changes if name in POPULATION_SETTINGS]:
+            raise InputError(
+                f"method {member.method!r} changes {shared[0]}, which all members of a population "
+                f"share; give it to all of them as --set {shared[0]}=…, or train them apart"
+            )
+        return resolve(self.algorithm, {**self.settings, **changes}, self.steps)
+
     def folder(self, member: Member) -> Path:
         """The run folder of a member."""
         # An id such as "ALE/Pong" or a hostile one must not leave the output folder or hide in it.
         env = re.sub(r"[^\w.-]", "_", self.env).lstrip(".")
-        return self.out / f"{env}-{self.algorithm}-{member.method}-s{member.seed}"
+        method = variants.folder_name(member.variant)
+        return self.out / f"{env}-{self.algorithm}-{method}-s{member.seed}"
 
     def describe(self, member: Member) -> dict[str, Any]:
         """Everything about one member's run as plain data, for its config.yaml."""
@@ -104,10 +137,22 @@ class TrainConfig:
         }
         shared["out"] = str(self.out)
         own = {"method": member.method, "seed": member.seed}
-        return {**shared, **own, "settings": self.resolved, "population": self._population()}
+        settings = self.settings_of(member)
+        return {**shared, **own, "settings": settings, "population": self._population()}
 
     def _population(self) -> dict[str, Any]:
-        return {"methods": list(self.methods), "seeds": list(self.seeds)}
+        shared = {"methods": list(self.methods), "seeds": list(self.seeds)}
+        return {**shared, "settings": dict(self.settings)}
+
+
+def _labels(methods: Any) -> tuple[str, ...]:
+    """Methods as their labels, each known and given once."""
+    given = (methods,) if isinstance(methods, str) else tuple(methods)
+    for text in given:
+        if not isinstance(text, str):
+            raise InputError(f"method is {text!r}; choose among {', '.join(METHODS)}")
+        maker_of(variants.parse(text).method)
+    return _several("methods", [variants.label(variants.parse(text)) for text in given])
 
 
 def _several(name: str, values: Any) -> tuple:

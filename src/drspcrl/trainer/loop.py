@@ -1,7 +1,7 @@
 """What the two kinds of training loop have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -89,6 +89,7 @@ def unpack(outcome: Array, size: int) -> Outcome:
     )
 
 
-def stacked_hyper(kind: type, settings: dict[str, Any], members: int) -> Any:
-    """The numbers of `kind` from the settings, once for each member."""
-    return kind(**{name: jnp.full(members, float(settings[name])) for name in kind._fields})
+def stacked_hyper(kind: type, settings: Sequence[Mapping[str, Any]]) -> Any:
+    """The numbers of `kind` from the settings of each member, [M] each."""
+    numbers = {name: [float(own[name]) for own in settings] for name in kind._fields}
+    return kind(**{name: jnp.array(values, jnp.float32) for name, values in numbers.items()})

@@ -1,9 +1,12 @@
 """Hyper-parameters: an algorithm's preset, what the user changes in it, and what is allowed."""
 
+import difflib
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
+from drspcrl.curricula.settings import DEFAULTS, CurriculumSettings
 from drspcrl.errors import InputError
 from drspcrl.presets import preset
 
@@ -30,23 +33,36 @@ _CHOICES = {
     "actor_draws": ("one", "all"),
 }
 
+# What shapes the one program that all members run; every other setting may differ among them.
+POPULATION_SETTINGS = (
+    *("envs_per_member", "hidden", "batch_size", "buffer_size", "learning_starts"),
+    *("updates_per_step", "actor_every", "rollout_size", "epochs", "minibatches"),
+    *("curriculum_every", "nominal", "relative", "draws", "divergence", "dual", "actor_draws"),
+)
+
 
 def resolve(algorithm: str, changes: Mapping[str, Any], steps: int) -> dict[str, Any]:
-    """The preset of an algorithm with the user's changes, checked as a whole.
+    """The preset of an algorithm and the curricula's defaults with the user's changes, checked.
 
     Raises:
         InputError: an unknown name, a value of another kind or out of range, sizes that do not fit.
     """
     settings = preset(algorithm)
     for name, value in changes.items():
-        if name not in settings:
-            raise InputError(
-                f"{algorithm} has no setting {name!r}; it has {', '.join(sorted(settings))}"
-            )
-        settings[name] = _like(name, value, settings[name])
+        if name not in settings and name not in DEFAULTS:
+            raise InputError(_unknown(algorithm, name, sorted({*settings, *DEFAULTS})))
+        if name in settings:
+            settings[name] = _like(name, value, settings[name])
     _check_sizes(settings, steps)
     _check_uncertainty(settings)
-    return settings
+    paced = CurriculumSettings.of({n: v for n, v in changes.items() if n in DEFAULTS})
+    return settings | asdict(paced)
+
+
+def _unknown(algorithm: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}? It has" if near else "it has"
+    return f"{algorithm} has no setting {name!r}; {hint} {', '.join(known)}"
 
 
 def _like(name: str, value: Any, default: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ from drspcrl.nominal import Scales, Uncertainty
 
 
 def member_uncertainty(
-    settings: dict[str, Any], epsilon: Sequence[float], plain: Sequence[bool] | None = None
+    settings: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    epsilon: Sequence[float] | np.ndarray,
+    plain: Sequence[bool] | None = None,
 ) -> Uncertainty:
     """What the members of a population are trained against, [M] each.
 
     Args:
-        settings: resolved settings, which hold the nominal scales.
+        settings: resolved settings, which hold the nominal scales: of all members, or of each.
         epsilon: the radius of each member.
         plain: which members take the simulator at its word, with scales and radius 0; none unless
             given.
@@ -31,7 +33,12 @@ def member_uncertainty(
         raise InputError(f"epsilon is {epsilon!r}, plain {plain!r}; give one of each per member")
     if not (np.isfinite(radius) & (radius >= 0)).all():
         raise InputError(f"epsilon is {list(epsilon)}; it must be finite and at least 0")
-    scales = (np.where(off, 0.0, settings[kind]).astype(np.float32) for kind in Scales._fields)
+    of_each = [settings] * len(radius) if isinstance(settings, Mapping) else settings
+
+    def scale(kind: str) -> np.ndarray:
+        return np.where(off, 0.0, [own[kind] for own in of_each]).astype(np.float32)
+
+    scales = map(scale, Scales._fields)
     return Uncertainty(np.where(off, np.float32(0.0), radius), Scales(*scales))
 
 

@@ -1,0 +1,182 @@
+"""Do nominal noise and a radius make policies robust? Train variants side by side and try them.
+
+    python benchmarks/robustness_study.py train nominal_models --env HalfCheetah --steps 150000 \
+        --seeds 0 1 2 --out study
+    python benchmarks/robustness_study.py table study/HalfCheetah-sac-nominal_models.csv
+
+All variants and seeds of a study are one population. `train` evaluates the final policies on the
+paper's suite and leaves two small files for each study in the output folder: the mean return of
+every run in every setting, and thinned training metrics. `table` prints means over seeds with their
+95% intervals. Run folders go to `--scratch` and may be thrown away.
+"""
+
+import argparse
+import csv
+import time
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drspcrl.evaluation import evaluate_runs
+from drspcrl.policy import load_policy
+from drspcrl.runs import read_run
+from drspcrl.statistics import mean_interval
+from drspcrl.trainer import TrainConfig, train
+
+RADII, SENSORS, PROCESSES = (0.1, 0.3, 1.0), (0.05, 0.1, 0.2), (0.0, 0.01, 0.03)
+
+
+def around(sensor: float, process: float, radii: tuple[float, ...] = RADII) -> list[str]:
+    """ε = 0 and fixed radii around one nominal model."""
+    scales = f"sensor={sensor},process={process}"
+    return [f"nominal:{scales}", *(f"fixed:epsilon_budget={ε},{scales}" for ε in radii)]
+
+
+# name → methods, settings of the whole population
+STUDIES: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "nominal_models": (
+        ["vanilla", *(m for s, k in product(SENSORS, PROCESSES) for m in around(s, k))],
+        {},
+    ),
+    "gaussian": ([m for k in (0.0, 0.03) for m in around(0.1, k)[1:]], {"dual": "gaussian"}),
+    "sensors": (["vanilla", *(m for s in SENSORS for m in around(s, 0.0))], {}),
+    "pacing": (
+        ["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
+         "accel", "space", "self_paced"],
+        {},
+    ),
+    "paces": (["self_paced", "linear", "space", "accel", "domain_randomization"], {}),
+}  # fmt: skip
+
+CURVES = ("episode_return", "epsilon", "beta", "robust_value", "value_spread", "steps_per_second")
+POINTS = 50
+
+
+def run(given: argparse.Namespace) -> None:
+    methods, settings = STUDIES[given.study]
+    own = dict(pair.split("=", 1) for pair in given.set)
+    begun = time.monotonic()
+    folders = train(
+        TrainConfig(
+            env=given.env,
+            algorithm=given.algorithm,
+            out=given.scratch / f"{given.env}-{given.algorithm}-{given.study}",
+            methods=tuple(given.methods or methods),
+            seeds=tuple(given.seeds),
+            steps=given.steps,
+            settings=settings | {name: _number(text) for name, text in own.items()},
+            time_limit=given.minutes * 60,
+            checkpoint_every=0,
+            tensorboard=False,
+        )
+    )
+    print(f"trained in {time.monotonic() - begun:.0f} s", flush=True)
+    given.out.mkdir(parents=True, exist_ok=True)
+    name = f"{given.env}-{given.algorithm}-{given.study}"
+    write(given.out / f"{name}-curves.csv", ("method", "seed", "step", *CURVES), curves(folders))
+    done = evaluate_runs(folders[0].parent, load_policy, "paper", given.episodes, 0, show="lines")
+    rows = [row for result in done for row in settings_of(result)]
+    write(given.out / f"{name}.csv", ("method", "seed", "perturbation", "level", "return"), rows)
+    print(f"evaluated after {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError:
+        return text
+
+
+def settings_of(result: Any) -> list[tuple]:
+    """The mean return of a run in each setting."""
+    found = read_run(result.path)
+    if result.table is None:
+        print(f"{result.path.name}: {result.reason}", flush=True)
+        return []
+    returns = defaultdict(list)
+    table = result.table
+    for kind, level, value in zip(table.perturbation, table.level, table.returns, strict=True):
+        returns[str(kind), float(level)].append(value)
+    return [
+        (found.method, found.seed, kind, level, f"{np.nanmean(values):.1f}")
+        for (kind, level), values in returns.items()
+    ]
+
+
+def curves(folders: tuple[Path, ...]) -> list[tuple]:
+    """Training metrics, thinned to means over equal stretches."""
+    rows = []
+    for found in map(read_run, folders):
+        steps = found.metrics["step"]
+        for part in np.array_split(np.arange(len(steps)), min(POINTS, len(steps))):
+            numbers = (_mean(found.metrics[name][part]) for name in CURVES if name in found.metrics)
+            rows.append((found.method, found.seed, int(steps[part[-1]]), *numbers))
+    return rows
+
+
+def _mean(values: np.ndarray) -> str:
+    known = values[np.isfinite(values)]
+    return f"{known.mean():.5g}" if known.size else ""
+
+
+def write(path: Path, header: tuple[str, ...], rows: list[tuple]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+KINDS = ("none", "action", "observation", "environment")
+
+
+def table(path: Path) -> str:
+    """Means over seeds of each method: nominal, by kind of perturbation, all 15 settings."""
+    runs: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
+    with path.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            kinds = runs[row["method"]][row["seed"]]
+            kinds.setdefault(row["perturbation"], []).append(float(row["return"]))
+    lines = ["| method | nominal | action | observation | environment | all 15 |", "|---" * 6 + "|"]
+    for method, seeds in runs.items():
+        cells = defaultdict(list)
+        for kinds in seeds.values():
+            for kind, values in kinds.items():
+                cells[kind].append(np.mean(values))
+            perturbed = [v for kind, values in kinds.items() if kind != "none" for v in values]
+            cells["all"].append(np.mean(perturbed))
+        lines.append(f"| {method} | " + " | ".join(cell(cells[k]) for k in (*KINDS, "all")) + " |")
+    return "\n".join(lines)
+
+
+def cell(values: list[float]) -> str:
+    found = mean_interval(values)
+    return f"{found.value:,.0f} ± {found.half_width:,.0f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    trains = commands.add_parser("train")
+    trains.add_argument("study", choices=sorted(STUDIES))
+    trains.add_argument("--env", default="HalfCheetah")
+    trains.add_argument("--algorithm", default="sac")
+    trains.add_argument("--methods", nargs="*", help="other methods than the study's own")
+    trains.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    trains.add_argument("--steps", type=int, default=150_000)
+    trains.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
+    trains.add_argument("--episodes", type=int, default=6)
+    trains.add_argument("--minutes", type=float, default=9.0)
+    trains.add_argument("--out", type=Path, default=Path("study"))
+    trains.add_argument("--scratch", type=Path, default=Path("study/runs"))
+    tables = commands.add_parser("table")
+    tables.add_argument("files", type=Path, nargs="+")
+    given = parser.parse_args()
+    if given.command == "train":
+        run(given)
+    else:
+        print("\n\n".join(f"{path.stem}\n\n{table(path)}" for path in given.files))
+
+
+if __name__ == "__main__":
+    main()

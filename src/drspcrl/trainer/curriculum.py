@@ -1,0 +1,102 @@
+"""The curricula of a population: once in a while, each member's radius moves by its own rule."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drspcrl.curricula.registry import curriculum
+from drspcrl.curricula.settings import DEFAULTS
+from drspcrl.curricula.signal import Signal
+
+if TYPE_CHECKING:
+    from drspcrl.divergences import Divergence
+    from drspcrl.trainer.config import TrainConfig
+
+FOLLOWED = "self_paced"
+"""The method whose mean radius `yoked` members follow."""
+
+
+class Curricula:
+    """One curriculum for each member, driven by what the loop says of all of them.
+
+    Args:
+        config: the training.
+        iterations: curriculum iterations in the whole run.
+        divergence: the ball that ε is the radius of.
+
+    Attributes:
+        states: the curricula's states, plain trees, one for each member.
+        iteration: how many updates there were.
+    """
+
+    def __init__(self, config: "TrainConfig", iterations: int, divergence: "Divergence"):
+        self._methods = [member.variant.method for member in config.members]
+        self._curricula = []
+        for member, method in zip(config.members, self._methods, strict=True):
+            settings = config.settings_of(member)
+            own = {name: settings[name] for name in DEFAULTS}
+            discount = settings["discount"]
+            self._curricula.append(curriculum(method, own, iterations, discount, divergence))
+        self.states = [
+            rule.init(member.seed)
+            for rule, member in zip(self._curricula, config.members, strict=True)
+        ]
+        self.iteration = 0
+
+    @property
+    def epsilon(self) -> np.ndarray:
+        """The radius to train each member with now, [M]."""
+        pairs = zip(self._curricula, self.states, strict=True)
+        return np.array([rule.epsilon(state) for rule, state in pairs])
+
+    def update(self, told: Mapping[str, np.ndarray], returns: np.ndarray) -> np.ndarray:
+        """One iteration of every curriculum.
+
+        Args:
+            told: what `Loop.signal` says, [M, ...] each.
+            returns: mean return of the episodes since the last update, [M], nan for none.
+
+        Returns:
+            The radius of each member from now on, [M].
+        """
+        used, leaders = self.epsilon, self._members_of(FOLLOWED)
+        for k in leaders:
+            self._update_member(k, told, returns, used)
+        peers = float(np.mean(self.epsilon[leaders])) if leaders else float("nan")
+        for k in range(len(self.states)):
+            if k not in leaders:
+                self._update_member(k, told, returns, used, peers)
+        self.iteration += 1
+        return self.epsilon
+
+    def _update_member(
+        self,
+        k: int,
+        told: Mapping[str, np.ndarray],
+        returns: np.ndarray,
+        used: np.ndarray,
+        peers: float = float("nan"),
+    ) -> None:
+        numbers = ("multiplier", "slope", "robust_value", "start_value", "value_spread")
+        signal = Signal(
+            step=self.iteration,
+            epsilon=float(used[k]),
+            reward_scale=float(told["reward_scale"][k]),
+            episode_return=float(returns[k]),
+            draws=np.asarray(told["draws"][k], np.float64),
+            peers_epsilon=peers,
+            **{name: float(told[name][k]) for name in numbers},
+        )
+        self.states[k] = self._curricula[k].update(self.states[k], signal)
+
+    def _members_of(self, method: str) -> list[int]:
+        return [k for k, name in enumerate(self._methods) if name == method]
+
+    def state(self) -> dict[str, Any]:
+        """Everything it remembers, as one tree."""
+        return {"iteration": self.iteration, "members": list(self.states)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state()`."""
+        self.iteration, self.states = int(state["iteration"]), list(state["members"])
