@@ -1,4 +1,4 @@
-"""Generalised advantage estimation."""
+"""Generalised advantage estimation, and the traces of a robust value."""
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -25,6 +25,41 @@ def gae(residuals: Array, ended: Array, discount: Array | float, trace: Array | 
         return advantage, advantage
 
     return lax.scan(backwards, jnp.zeros_like(residuals[0]), (residuals, ended), reverse=True)[1]
+
+
+def worst_case_traces(
+    residuals: Array,
+    ended: Array,
+    discount: Array | float,
+    trace: Array | float,
+    ratio: Array,
+) -> Array:
+    """What a robust value lacks, V + Â being its target: traces under the worst-case law.
+
+        Â_t = δ_t + γλ·min(1, q_t/p_t)·Â_{t+1}, and Â_{t+1} = 0 where an episode ended with step t
+
+    Residuals are robust, δ_t = r_t + γ(1 − terminated_t)·worst_case V(x') − V(x_t), but the rollout
+    follows the nominal law. q_t/p_t says how much likelier the worst case makes the draw that came
+    true; without it (`gae`) each sweep adds what nature would have avoided, and targets diverge.
+    At q = p it is `gae`.
+
+    Args:
+        residuals: δ, [T, ...].
+        ended: whether an episode ended with the step, for whatever reason, [T, ...].
+        discount: γ.
+        trace: λ.
+        ratio: worst-case weight of the realised draw over its nominal one, [T, ...]; a functional
+            that is no worst case of a ball may make it negative, which counts as 0.
+    """
+    kept = jnp.clip(ratio, 0.0, 1.0)
+
+    def backwards(following: Array, now: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        residual, end, share = now
+        missing = residual + discount * trace * jnp.where(end, 0.0, share * following)
+        return missing, missing
+
+    start = jnp.zeros_like(residuals[0])
+    return lax.scan(backwards, start, (residuals, ended, kept), reverse=True)[1]
 
 
 def standardise(advantages: Array) -> Array:
