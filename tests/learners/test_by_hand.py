@@ -214,8 +214,8 @@ class TestPPO:
         # sign. All targets are above their values, so the critic's weights rise.
         learner = PPO((), epochs=1, minibatches=1)
         hyper = PPOHyper(learning_rate=0.04, discount=0.9, trace=0.5)
-        state, _ = learner.update(
-            self.state(), self.rollout(), hyper, jax.random.key(0), jnp.array(0.75)
+        state, *_ = learner.update(
+            self.state(), self.rollout(), hyper, Uncertainty(), jax.random.key(0), jnp.array(0.75)
         )
         np.testing.assert_allclose(state.parameters.critic[0].kernel, [[3.01]], rtol=1e-4)
         np.testing.assert_allclose(state.parameters.critic[0].bias, [1.01], rtol=1e-4)

@@ -91,20 +91,22 @@ def ppo(updates: int):
     epochs, minibatches = (1, 1) if updates == 1 else (10, 4)
     learner = PPO((16, 16), epochs, minibatches)
     count = max(1, updates // (epochs * minibatches))
-    hyper, data = stack(PPO_HYPERS), rollouts(count)
+    hyper, data, against = stack(PPO_HYPERS), rollouts(count), stack(UNCERTAINTIES)
     states = jax.jit(jax.vmap(lambda k: learner.init(k, 3, 2, 2)))(keys())
 
-    def learn(state, rollouts, hyper, key):
+    def learn(state, rollouts, hyper, against, key):
         def one(state, given):
             rollout, index = given
             progress = jnp.zeros(())
-            return learner.update(state, rollout, hyper, jax.random.fold_in(key, index), progress)
+            own_key = jax.random.fold_in(key, index)
+            return learner.update(state, rollout, hyper, against, own_key, progress)[:2]
 
         return jax.lax.scan(one, state, (rollouts, jnp.arange(count)))[0]
 
-    all_states, learn = jax.jit(jax.vmap(learn))(states, data, hyper, keys()), jax.jit(learn)
+    members = (states, data, hyper, against)
+    all_states, learn = jax.jit(jax.vmap(learn))(*members, keys()), jax.jit(learn)
     for k in range(3):
-        own = (alone(part, k) for part in (states, data, hyper))
+        own = (alone(part, k) for part in members)
         yield alone(all_states, k), learn(*own, jax.random.key(k))
 
 

@@ -2,23 +2,33 @@
 
 One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1]; the Gaussian's samples are
 clipped to it on their way to the task, and learned from as they were drawn.
+
+Under a nominal model it is robust PPO: rollouts carry the nominal noise, the critic also sees what
+came true of it (`drspcrl.learners.privileged`), and a next state is worth its worst case
+(`drspcrl.learners.outlook`).
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.learners import adam, gaussian, networks, normalization
-from drspcrl.learners.advantage import gae, standardise
-from drspcrl.learners.backup import Backup, plain
+from drspcrl.learners.advantage import gae, standardise, worst_case_traces
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import CLIP, Moments
+from drspcrl.learners.outlook import Outlook, Robust, outlook, start_value
+from drspcrl.learners.privileged import Privileged, Scene, critic_network, noise_now
+from drspcrl.learners.signals import metrics_of, signal_of
+from drspcrl.nominal import Transition, Uncertainty
 
 Metrics = dict[str, Array]
 _ADAM_EPSILON = 1e-5
+_NOISE, _DRAWS, _SIGNAL = range(
+    1 << 30, (1 << 30) + 3
+)  # far from what `split` makes of the same key
 
 
 class PPOHyper(NamedTuple):
@@ -52,13 +62,39 @@ class Parameters(NamedTuple):
 
 
 class PPOState(NamedTuple):
-    """What a member has learned and seen; `returns` [E] are the running discounted returns."""
+    """What a member has learned and seen.
+
+    Attributes:
+        parameters: of both networks.
+        optimizer: Adam's.
+        observations: statistics of what the policy saw, sensor noise included.
+        rewards: statistics of the discounted return.
+        returns: the running discounted returns, [E].
+        robust: what the nominal model and the dual know; none for a plain learner.
+    """
 
     parameters: Parameters
     optimizer: adam.State
     observations: Moments
     rewards: Moments
     returns: Array
+    robust: Any = None
+
+
+class Drawn(NamedTuple):
+    """What acting leaves for learning, [E, ...] each.
+
+    Attributes:
+        observation: normalised as the policy saw it.
+        action: as drawn, before clipping.
+        log_density: of the action when it was drawn.
+        privileged: what the policy did not see; none for a plain learner.
+    """
+
+    observation: Array
+    action: Array
+    log_density: Array
+    privileged: Privileged | None = None
 
 
 class Rollout(NamedTuple):
@@ -72,6 +108,8 @@ class Rollout(NamedTuple):
         reward: the task's.
         terminated: the task ended the episode.
         ended: the episode ended, for whatever reason.
+        privileged: true states and the noise that came true; none for a plain learner.
+        starts: the newest start state of each environment, [E, O]; none for a plain learner.
     """
 
     observation: Array
@@ -81,10 +119,12 @@ class Rollout(NamedTuple):
     reward: Array
     terminated: Array
     ended: Array
+    privileged: Privileged | None = None
+    starts: Array | None = None
 
 
 class Lesson(NamedTuple):
-    """What an update learns from, [n, ...] each."""
+    """What an update learns from, [n, ...] each; `critic_input` where the critic sees more."""
 
     observation: Array
     action: Array
@@ -92,6 +132,7 @@ class Lesson(NamedTuple):
     value: Array
     advantage: Array
     target: Array
+    critic_input: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -102,23 +143,22 @@ class PPO:
         hidden: sizes of the hidden layers of both networks.
         epochs: passes over a rollout.
         minibatches: parts of each pass.
-        backup: what a next state is worth, given its plain value.
+        robust: the worst case that is learned against; without one it is plain PPO.
     """
 
     hidden: tuple[int, ...] = (64, 64)
     epochs: int = 10
     minibatches: int = 32
-    backup: Backup = plain
+    robust: Robust | None = None
 
     def init(self, key: Array, observation_size: int, action_size: int, envs: int) -> PPOState:
         """A new member that acts in `envs` environments."""
         actor_key, critic_key = jax.random.split(key)
         actor_sizes = (observation_size, *self.hidden, action_size)
-        critic_sizes = (observation_size, *self.hidden, 1)
         parameters = Parameters(
             actor=networks.orthogonal(actor_key, actor_sizes, last_gain=0.01),
             log_std=jnp.zeros(action_size),
-            critic=networks.orthogonal(critic_key, critic_sizes, last_gain=1.0),
+            critic=self._critic(critic_key, observation_size, action_size),
         )
         return PPOState(
             parameters=parameters,
@@ -126,21 +166,31 @@ class PPO:
             observations=normalization.init((observation_size,)),
             rewards=normalization.init(),
             returns=jnp.zeros(envs),
+            robust=None
+            if self.robust is None
+            else self.robust.init(key, observation_size, action_size),
         )
 
     def act(
-        self, state: PPOState, observations: Array, key: Array
-    ) -> tuple[PPOState, tuple[Array, Array, Array]]:
-        """Exploring actions for observations [E, O], which enter the statistics first.
+        self, state: PPOState, observations: Array, uncertainty: Uncertainty, key: Array
+    ) -> tuple[PPOState, Drawn]:
+        """Exploring actions in states [E, O]; what the policy sees enters the statistics first.
 
         Returns:
-            The state with new statistics, and (normalised observations, actions, log densities).
+            The state with new statistics, and what was drawn; `applied` makes the task's actions
+            of it.
         """
-        moments = normalization.include(state.observations, observations)
-        x = normalization.standardise(moments, observations)
+        noise = self._noise(state, observations, uncertainty, key)
+        seen = observations if noise is None else observations + noise[0]
+        moments = normalization.include(state.observations, seen)
+        x = normalization.standardise(moments, seen)
         mean, log_std = policy(state.parameters, x)
         action = mean + jnp.exp(log_std) * jax.random.normal(key, mean.shape)
-        drawn = (x, action, gaussian.log_density(action, mean, log_std))
+        privileged = None
+        if noise is not None:
+            standard = normalization.standardise(moments, observations)
+            privileged = Privileged(observations, standard, *noise)
+        drawn = Drawn(x, action, gaussian.log_density(action, mean, log_std), privileged)
         return state._replace(observations=moments), drawn
 
     def act_deterministic(self, state: PPOState, observations: Array) -> Array:
@@ -149,19 +199,32 @@ class PPO:
         return jnp.clip(policy(state.parameters, x)[0], -1.0, 1.0)
 
     def update(
-        self, state: PPOState, rollout: Rollout, hyper: PPOHyper, key: Array, progress: Array
-    ) -> tuple[PPOState, Metrics]:
+        self,
+        state: PPOState,
+        rollout: Rollout,
+        hyper: PPOHyper,
+        uncertainty: Uncertainty,
+        key: Array,
+        progress: Array,
+    ) -> tuple[PPOState, Metrics, Metrics]:
         """Learn from one rollout.
 
         Args:
             state: the member.
             rollout: what it did since the last update.
             hyper: its numbers.
+            uncertainty: what it is trained against, and was when it acted.
             key: randomness of this update.
             progress: share of the run that is over, for the learning rate.
+
+        Returns:
+            The member, metrics, and the signal for its curriculum (none from a plain learner), of
+            the critic that the targets came from.
         """
         state, rewards = normalise_rewards(state, rollout, hyper.discount)
-        lesson = self.lesson(state, rollout._replace(reward=rewards), hyper)
+        rollout = rollout._replace(reward=rewards)
+        ahead = self.outlook(state, rollout, uncertainty, key)
+        lesson = self.lesson(state, rollout, hyper, ahead)
         rate = hyper.learning_rate * (1.0 - progress)
 
         def epoch(carry: tuple, epoch_key: Array) -> tuple[tuple, Metrics]:
@@ -174,28 +237,106 @@ class PPO:
         keys = jax.random.split(key, self.epochs)
         carry, metrics = lax.scan(epoch, (state.parameters, state.optimizer), keys)
         metrics = jax.tree.map(jnp.mean, metrics) | {"value": jnp.mean(lesson.value)}
-        return state._replace(parameters=carry[0], optimizer=carry[1]), metrics
+        signal = {}
+        if ahead is not None:
+            metrics |= metrics_of(ahead, rollout.terminated)
+            signal = self._signal(state, rollout, ahead, uncertainty, key)
+            state = self._informed(state, rollout)
+        return state._replace(parameters=carry[0], optimizer=carry[1]), metrics, signal
 
-    def lesson(self, state: PPOState, rollout: Rollout, hyper: PPOHyper) -> Lesson:
-        """Advantages and value targets, flattened to [T·E, ...]."""
+    def lesson(
+        self, state: PPOState, rollout: Rollout, hyper: PPOHyper, ahead: Outlook | None = None
+    ) -> Lesson:
+        """Advantages and value targets, flattened to [T·E, ...].
 
-        def value(x: Array) -> Array:
-            return state_value(state.parameters.critic, x)
-
-        values = value(rollout.observation)
-        bootstrap = self.backup(value, successors(state.observations, rollout))
+        Robust targets follow the worst case, `worst_case_traces`. The policy's advantages are plain
+        GAE over the robust residuals: nothing is bootstrapped from them, and where the worst case
+        is sharp, weighted traces would be cut after a step or two.
+        """
+        critic, γ, λ = state.parameters.critic, hyper.discount, hyper.trace
+        x = rollout.observation if ahead is None else ahead.critic_input
+        values = state_value(critic, x)
+        if ahead is None:
+            bootstrap = state_value(critic, successors(state.observations, x, rollout))
+        else:
+            bootstrap = ahead.worst.value
         bootstrap = jnp.where(rollout.terminated, 0.0, bootstrap)
-        residuals = rollout.reward + hyper.discount * bootstrap - values
-        advantages = gae(residuals, rollout.ended, hyper.discount, hyper.trace)
+        residuals = rollout.reward + γ * bootstrap - values
+        advantages = missing = gae(residuals, rollout.ended, γ, λ)
+        if ahead is not None:
+            missing = worst_case_traces(residuals, rollout.ended, γ, λ, ahead.ratio)
         lesson = Lesson(
             observation=rollout.observation,
             action=rollout.action,
             log_density=rollout.log_density,
             value=values,
             advantage=advantages,
-            target=advantages + values,
+            target=missing + values,
+            critic_input=None if ahead is None else x,
         )
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), lesson)
+
+    def outlook(
+        self, state: PPOState, rollout: Rollout, uncertainty: Uncertainty, key: Array
+    ) -> Outlook | None:
+        """What the rollout's next states are worth in the worst case; none for a plain learner."""
+        if self.robust is None or rollout.privileged is None:
+            return None
+
+        def value(x: Array) -> Array:
+            return state_value(state.parameters.critic, x)
+
+        scene, key = _scene(state, rollout), jax.random.fold_in(key, _DRAWS)
+        return outlook(self.robust, state.robust, value, scene, uncertainty, key)
+
+    def _signal(
+        self,
+        state: PPOState,
+        rollout: Rollout,
+        ahead: Outlook,
+        uncertainty: Uncertainty,
+        key: Array,
+    ) -> Metrics:
+        assert self.robust is not None
+        assert rollout.starts is not None
+        starts, moments = rollout.starts, state.observations
+        idle = jnp.zeros((len(starts), rollout.action.shape[-1]))
+        states_key, start_key = jax.random.split(jax.random.fold_in(key, _SIGNAL))
+        told = signal_of(ahead, rollout.reward, rollout.terminated, rollout.ended, states_key)
+        return told | {
+            "start_value": start_value(
+                self.robust,
+                state.robust,
+                lambda x: state_value(state.parameters.critic, x),
+                Transition(starts, idle, starts),
+                normalization.standardise(moments, starts),
+                normalization.scale(moments),
+                uncertainty,
+                start_key,
+            )
+        }
+
+    def _informed(self, state: PPOState, rollout: Rollout) -> PPOState:
+        """The state whose nominal model has seen the rollout; the next one's noise follows it."""
+        assert self.robust is not None
+        steps = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), _scene(state, rollout).steps)
+        nominal, _ = self.robust.nominal.update(state.robust.nominal, steps)
+        return state._replace(robust=state.robust._replace(nominal=nominal))
+
+    def _critic(self, key: Array, observation_size: int, action_size: int) -> Network:
+        if self.robust is not None:
+            return critic_network(key, observation_size, action_size, self.hidden)
+        return networks.orthogonal(key, (observation_size, *self.hidden, 1), last_gain=1.0)
+
+    def _noise(
+        self, state: PPOState, observations: Array, uncertainty: Uncertainty, key: Array
+    ) -> tuple[Array, Array] | None:
+        if self.robust is None:
+            return None
+        # A key of its own, so that exploration is that of the plain learner.
+        key, actions = jax.random.fold_in(key, _NOISE), state.parameters.log_std.shape[-1]
+        known = state.robust.nominal
+        return noise_now(self.robust.nominal, known, key, uncertainty.scales, observations, actions)
 
     def _minibatch_step(
         self, carry: tuple, part: Lesson, hyper: PPOHyper, rate: Array
@@ -236,14 +377,22 @@ def normalise_rewards(
     return state._replace(returns=returns, rewards=moments), rewards
 
 
-def successors(moments: Moments, rollout: Rollout) -> Array:
-    """The normalised observation after each step, [T, E, O].
+def applied(drawn: Drawn | Rollout) -> Array:
+    """What the task is given: the action clipped to [−1, 1], and under actuator noise once more."""
+    action = jnp.clip(drawn.action, -1.0, 1.0)
+    if drawn.privileged is None:
+        return action
+    return jnp.clip(action + drawn.privileged.actuator, -1.0, 1.0)
 
-    Within an episode it is the next one as the policy saw it; where an episode or the rollout ends,
-    the true successor is normalised now.
+
+def successors(moments: Moments, standard: Array, rollout: Rollout) -> Array:
+    """The normalised state after each step, [T, E, O].
+
+    Within an episode it is the next one as it was normalised then; where an episode or the rollout
+    ends, the true successor is normalised now.
     """
     final = jax.vmap(lambda x: normalization.standardise(moments, x))(rollout.final_observation)
-    following = jnp.concatenate([rollout.observation[1:], final[-1:]])
+    following = jnp.concatenate([standard[1:], final[-1:]])
     return jnp.where(rollout.ended[..., None], final, following)
 
 
@@ -269,10 +418,24 @@ def loss(parameters: Parameters, part: Lesson, hyper: PPOHyper) -> tuple[Array, 
 
 def value_loss(critic: Network, part: Lesson, clip: Array | float) -> Array:
     """Half the squared error of the value, or of it clipped near its old one if that is worse."""
-    value = state_value(critic, part.observation)
+    value = state_value(
+        critic, part.observation if part.critic_input is None else part.critic_input
+    )
     near = part.value + jnp.clip(value - part.value, -clip, clip)
     worse = jnp.maximum(jnp.square(value - part.target), jnp.square(near - part.target))
     return 0.5 * jnp.mean(worse)
+
+
+def _scene(state: PPOState, rollout: Rollout) -> Scene:
+    noise = rollout.privileged
+    assert noise is not None
+    return Scene(
+        steps=Transition(noise.state, applied(rollout), rollout.final_observation),
+        noise=noise,
+        following=successors(state.observations, noise.standard, rollout),
+        ended=rollout.ended,
+        scale=normalization.scale(state.observations),
+    )
 
 
 def _shuffled(lesson: Lesson, key: Array, minibatches: int) -> Lesson:

@@ -87,6 +87,9 @@ class NominalModel(ABC):
 
     # Whether n draws tell more than one; a model that is not sampled has one outcome.
     sampled: ClassVar[bool] = True
+    # Whether the stored next state is itself a draw of this law (so that w = 0 came true), as under
+    # a model of a random simulator, or the centre that noise is added to.
+    stored_is_a_draw: ClassVar[bool] = False
 
     @abstractmethod
     def init(self, key: Array, observation_size: int, action_size: int) -> Any:

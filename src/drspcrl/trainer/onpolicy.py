@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from drspcrl.learners.ppo import PPO, PPOState, Rollout
+from drspcrl.learners.ppo import PPO, Drawn, PPOState, Rollout, applied
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
@@ -63,6 +63,10 @@ class OnPolicyLoop(Loop):
         )
         self.state = jax.jit(jax.vmap(init))(jax.device_put(member_keys(seeds, INIT), device))
         self._observation = collector.reset()
+        self._starts = self._observation.copy() if learner.robust is not None else None
+        self._signal: dict[str, Array] = {}
+        acting = (self.state, self._observation, self.uncertainty, self._act_keys)
+        self._drawn = jax.eval_shape(jax.vmap(learner.act), *acting)[1]
 
     def iterate(self) -> None:
         """Collect a rollout and learn from it."""
@@ -72,58 +76,97 @@ class OnPolicyLoop(Loop):
         progress = np.float32(min(1.0, self.steps / self._total))
         for t in range(self._length):
             self.state, drawn, actions = self._act(
-                self.state, drawn, self._observation, self._act_keys, np.int32(self.steps), t
+                self.state,
+                drawn,
+                self._observation,
+                self.uncertainty,
+                self._act_keys,
+                np.int32(self.steps),
+                t,
             )
             outcomes[:, t] = self.collector.step(np.asarray(actions))
             self._observation = outcomes[:, t, :, : self._size].copy()
+            self._remember_starts(outcomes[:, t, :, -1] > 0)
             self.steps += self._envs
-        self.state, self.metrics = self._update(
+        self.state, self.metrics, self._signal = self._update(
             self.state,
             drawn,
             outcomes,
+            self._starts,
             self.hyper,
+            self.uncertainty,
             self._update_keys,
             np.int32(self.steps),
             progress,
         )
 
-    def tree(self) -> dict[str, Any]:
-        """Learners, the newest observations and the counter that the keys are folded with."""
-        return {"state": self.state, "observation": self._observation, "steps": self.steps}
+    def signal(self) -> dict[str, np.ndarray]:
+        """What the newest rollout tells the members' curricula, [M, ...] each.
 
-    def _blank_rollout(self) -> tuple[Array, Array, Array]:
-        shape = (self.collector.members, self._length, self._envs)
-        sizes = ((self._size,), (self.collector.action_size,), ())
-        x, action, log_density = (jnp.zeros((*shape, *size), device=self._device) for size in sizes)
-        return x, action, log_density
+        It is a by-product of the update: values are those of the critic that gave the targets, in
+        units of normalised rewards. Empty before the first update, and of plain learners.
+        """
+        return {name: np.asarray(numbers) for name, numbers in self._signal.items()}
+
+    def tree(self) -> dict[str, Any]:
+        """Learners, the newest observations, signal and counter that the keys are folded with."""
+        return {
+            "state": self.state,
+            "observation": self._observation,
+            "starts": self._starts,
+            "signal": self._signal,
+            "steps": self.steps,
+        }
+
+    def _remember_starts(self, ended: np.ndarray) -> None:
+        if self._starts is not None and ended.any():
+            self._starts[ended] = self._observation[ended]
+
+    def _blank_rollout(self) -> Drawn:
+        """Room for what acting leaves, [M, T, E, ...] each."""
+        return jax.tree.map(
+            lambda a: jnp.zeros((a.shape[0], self._length, *a.shape[1:]), device=self._device),
+            self._drawn,
+        )
 
     def _compile(self) -> None:
         learner, size = self.learner, self._size
 
         def act(
-            state: PPOState, drawn: tuple, observation: Array, key: Array, steps: Array, t: Array
-        ) -> tuple[PPOState, tuple, Array]:
+            state: PPOState,
+            drawn: Drawn,
+            observation: Array,
+            uncertainty: Uncertainty,
+            key: Array,
+            steps: Array,
+            t: Array,
+        ) -> tuple[PPOState, Drawn, Array]:
             key = jax.random.fold_in(key, steps)
-            state, now = learner.act(state, observation, key)
+            state, now = learner.act(state, observation, uncertainty, key)
             drawn = jax.tree.map(lambda whole, row: whole.at[t].set(row), drawn, now)
-            return state, drawn, jnp.clip(now[1], -1.0, 1.0)
+            return state, drawn, applied(now)
 
         def update(
             state: PPOState,
-            drawn: tuple,
+            drawn: Drawn,
             outcomes: Array,
+            starts: Array | None,
             hyper: Any,
+            uncertainty: Uncertainty,
             key: Array,
             steps: Array,
             progress: Array,
-        ) -> tuple[PPOState, dict[str, Array]]:
+        ) -> tuple[PPOState, dict[str, Array], dict[str, Array]]:
             seen = unpack(outcomes, size)._asdict()
             del seen["observation"]
             key = jax.random.fold_in(key, steps)
-            return learner.update(state, Rollout(*drawn, **seen), hyper, key, progress)
+            rollout = Rollout(**drawn._asdict(), **seen, starts=starts)
+            return learner.update(state, rollout, hyper, uncertainty, key, progress)
 
-        self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, None, None)), donate_argnums=(0, 1))
+        self._act = jax.jit(
+            jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=(0, 1)
+        )
         self._update = jax.jit(
-            jax.vmap(update, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=0
+            jax.vmap(update, in_axes=(0, 0, 0, 0, 0, 0, 0, None, None)), donate_argnums=0
         )
         self._jit_deterministic()

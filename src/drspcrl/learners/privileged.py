@@ -1,0 +1,137 @@
+"""What PPO's critic sees in training beside the policy's observation: the noise that came true.
+
+V(s) alone cannot price sensor or actuator noise, which act on one step and are gone at the next. So
+under a nominal model the critic takes x = (s, η, ν): the true state, the noise on what the policy
+sees of it, the noise on what its action becomes. The policy still sees o = s + η alone.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drspcrl.learners import networks
+from drspcrl.learners.networks import Layer, Network
+from drspcrl.learners.normalization import CLIP
+from drspcrl.nominal import Draws, NominalModel, Scales, Transition
+
+
+class Privileged(NamedTuple):
+    """One step of E environments, [E, ...], or a rollout of them, [T, E, ...].
+
+    Attributes:
+        state: s, in the task's units.
+        standard: s, normalised by the statistics that the policy's observation was normalised by.
+        sensor: η, in the task's units.
+        actuator: ν, for actions in [−1, 1].
+    """
+
+    state: Array
+    standard: Array
+    sensor: Array
+    actuator: Array
+
+
+class Scene(NamedTuple):
+    """A rollout as the robust backup needs it, [T, E, ...] each but for the scale.
+
+    Attributes:
+        steps: states, applied actions and true successors, in the task's units.
+        noise: what the policy did not see.
+        following: the normalised true successors.
+        ended: whether an episode ended with the step.
+        scale: of the policy's observations, [O].
+    """
+
+    steps: Transition
+    noise: Privileged
+    following: Array
+    ended: Array
+    scale: Array
+
+
+def critic_network(
+    key: Array, observation_size: int, action_size: int, hidden: tuple[int, ...]
+) -> Network:
+    """The plain critic of the same key, blind to η and ν at first.
+
+    Their weights are 0 and not random: a critic that has learned nothing knows no price of noise.
+    Under noise they learn like all others; without it they stay 0, and the critic is the plain one.
+    """
+    first, *rest = networks.orthogonal(key, (observation_size, *hidden, 1), last_gain=1.0)
+    blind = jnp.zeros((observation_size + action_size, first.kernel.shape[1]))
+    return (Layer(jnp.concatenate([first.kernel, blind]), first.bias), *rest)
+
+
+def noise_now(
+    nominal: NominalModel, state: Any, key: Array, scales: Scales, observations: Array, actions: int
+) -> tuple[Array, Array]:
+    """η [E, O] and ν [E, A] for one step in states [E, O]."""
+
+    def one(key: Array, observation: Array) -> tuple[Array, Array]:
+        here = Transition(observation, jnp.zeros(actions), observation)
+        drawn = nominal.sample(state, key, scales, here, 1)
+        return drawn.sensor[0], drawn.actuator[0]
+
+    return jax.vmap(one)(jax.random.split(key, len(observations)), observations)
+
+
+def draws_after(
+    nominal: NominalModel, state: Any, key: Array, scales: Scales, scene: Scene, n: int
+) -> Draws:
+    """Draws of ω after every step of a rollout, [T, E, n, ...]; draw 0 is what came true.
+
+    Where an episode or the rollout ended, nothing came true that a trace would follow, and draw 0
+    is one like the others. So is its process noise under a model that adds some to the simulator's
+    next state: the simulator itself has none, and all n draws must follow one law.
+
+    Args:
+        nominal: P0.
+        state: what it knew when the rollout's noise was drawn.
+        key: randomness.
+        scales: the member's.
+        scene: the rollout.
+        n: number of draws.
+    """
+
+    def one(key: Array, step: Transition) -> Draws:
+        return nominal.sample(state, key, scales, step, n)
+
+    keys = jax.random.split(key, scene.ended.shape)
+    drawn = jax.vmap(jax.vmap(one))(keys, scene.steps)
+    alone = scene.ended.at[-1].set(True)[..., None]
+
+    def realised(fresh: Array, noise: Array) -> Array:
+        following = jnp.roll(noise, -1, axis=0)  # what the last step gets is never used
+        return fresh.at[..., 0, :].set(jnp.where(alone, fresh[..., 0, :], following))
+
+    process = drawn.process
+    if nominal.stored_is_a_draw:
+        process = process.at[..., 0, :].set(0.0)
+    sensor = realised(drawn.sensor, scene.noise.sensor)
+    actuator = realised(drawn.actuator, scene.noise.actuator)
+    return drawn._replace(process=process, sensor=sensor, actuator=actuator)
+
+
+def features(standard: Array, sensor: Array, actuator: Array, scale: Array) -> Array:
+    """The critic's input x, [..., 2·O + A]: η in units of the normalised s, ν as it is.
+
+    Args:
+        standard: normalised s, [..., O].
+        sensor: η, [..., O].
+        actuator: ν, [..., A].
+        scale: of the policy's observations, [O].
+    """
+    return jnp.concatenate([standard, sensor / _like(scale, sensor), actuator], axis=-1)
+
+
+def features_at(standard: Array, draws: Draws, scale: Array) -> Array:
+    """The critic's input at draws around normalised states [..., O], [..., n, 2·O + A]."""
+    w = draws.process / _like(scale, draws.process)
+    moved = jnp.clip(standard[..., None, :] + w, -CLIP, CLIP)
+    return features(moved, draws.sensor, draws.actuator, scale)
+
+
+def _like(scale: Array, x: Array) -> Array:
+    return jnp.broadcast_to(scale, x.shape)
