@@ -30,7 +30,7 @@ ALLOWED = {
     "statistics": {"data", "runs"},
     "report": {"statistics", "runs", "data"},
     "evaluation": {"envs", "perturbations", "runs"},
-    "presets": set(),
+    "presets": {"variants"},
     "variants": set(),
     "trainer": {
         *("learners", "curricula", "nominal", "divergences", "baselines", "envs"),

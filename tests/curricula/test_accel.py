@@ -142,6 +142,8 @@ def test_scores_are_exact_multipliers_in_units_of_reward():
         weighed = Accel(TotalVariation(), 1.0, by_epsilon=True)._scorer(signal)
         assert weighed(0.2) == pytest.approx(0.8)
         assert weighed(0.0) == 0.0
+    # β* = ∞ at ε = 0 under KL, but ε·β* vanishes there
+    assert Accel(KL(), 1.0, by_epsilon=True)._scorer(QUIET)(0.0) == 0.0
 
 
 def test_the_papers_score_favours_the_smallest_radius_and_the_other_the_largest():

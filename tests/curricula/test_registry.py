@@ -1,5 +1,6 @@
 """Names, settings and errors: all before any training."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,3 +84,12 @@ def test_the_table_of_settings():
         assert DEFAULTS[name] in allowed
     whole = CurriculumSettings.of({"epsilon_budget": 2, "performance_bound": None})
     assert (whole.epsilon_budget, type(whole.epsilon_budget)) == (2.0, float)
+
+
+def test_every_setting_is_documented_with_its_default():
+    page = (Path(__file__).parents[2] / "docs" / "curricula.md").read_text(encoding="utf-8")
+    for name, default in DEFAULTS.items():
+        shown = {None: "null", "": "none"}.get(default, default)
+        assert f"| `{name}` | {shown} |" in page
+    for method in METHODS:
+        assert f"| `{method}` |" in page

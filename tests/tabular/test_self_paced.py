@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drspcrl.curricula import Constant, SelfPaced
+from drspcrl.curricula import Constant, SelfPaced, curriculum
 from drspcrl.divergences import KL, ChiSquared, TotalVariation, Wasserstein
 from drspcrl.errors import InputError
 from drspcrl.tabular import garnet, robust_policy_evaluation, robust_value_iteration
@@ -172,3 +172,37 @@ def test_without_spread_the_budget_itself_is_the_place_of_rest():
 def test_wrong_numbers_are_named(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+class Jittered:
+    """A rule whose signals carry the noise of an estimate."""
+
+    def __init__(self, rule: SelfPaced, noise: float):
+        self.rule, self.noise = rule, np.random.default_rng(0)
+        self.spread = noise
+
+    def init(self, seed):
+        return self.rule.init(seed)
+
+    def epsilon(self, state):
+        return self.rule.epsilon(state)
+
+    def update(self, state, signal):
+        factor = np.exp(self.spread * self.noise.standard_normal())
+        return self.rule.update(state, signal._replace(slope=factor * signal.slope))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_epsilon_grows_smoothly_from_zero_towards_its_budget(noise):
+    """What the paper shows of its curricula: stable growth with little oscillation, on defaults."""
+    rule = curriculum("self_paced", {}, 80, 0.9, KL())
+    assert isinstance(rule, SelfPaced)
+    run = train(
+        GARNET, KL(), Jittered(rule, noise), iterations=80, learning_rate=1.0, normalized=True
+    )
+    steps = np.diff(np.sqrt(run.radii))
+    assert run.radii[0] == 0.0
+    assert run.radii[-1] > 0.5
+    assert np.abs(steps).max() < 2.2 * 2 / 80  # never more than the pull at the very start
+    # The way back is a small part of the way: smooth, also where the signal is noisy.
+    assert -steps[steps < 0].sum() <= (0.02 if noise else 1e-6)

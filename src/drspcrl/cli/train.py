@@ -66,7 +66,7 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         InputError: a text without a name or a value, or a name given twice.
     """
-    import yaml
+    from drspcrl.variants import read_value
 
     settings = {}
     for pair in pairs:
@@ -76,18 +76,7 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         if name in settings:
             raise InputError(f"--set {name} is given twice")
         try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise InputError(f"--set {pair!r} has no readable value") from None
-        settings[name] = _number(value)
-    return settings
-
-
-def _number(value: Any) -> Any:
-    # YAML reads 3e-4, without a point, as text.
-    if isinstance(value, str):
-        try:
-            return float(value)
+            settings[name] = read_value(text)
         except ValueError:
-            return value
-    return value
+            raise InputError(f"--set {pair!r} has no readable value") from None
+    return settings

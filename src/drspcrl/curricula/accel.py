@@ -143,7 +143,7 @@ class Accel:
             buffer = self.insert(buffer, new, score(new))
         weights = self.weights(buffer)
         slot = int(random.choice(buffer.size, p=weights / weights.sum()))
-        staleness = buffer.staleness + (np.arange(self.capacity) < buffer.size)
+        staleness = buffer.staleness + 1.0
         staleness[slot] = 0.0
         return buffer._replace(staleness=staleness), slot
 
@@ -194,9 +194,21 @@ def _multipliers(divergence: "Divergence") -> Callable[[Array, float], np.ndarra
         )
 
     def multipliers(draws: Array, radius: float) -> np.ndarray:
-        return np.asarray(solve(jnp.asarray(draws, jnp.float64), jnp.asarray(radius, jnp.float64)))
+        with jax.default_device(_host()):
+            problem = jnp.asarray(draws, jnp.float64), jnp.asarray(radius, jnp.float64)
+            return np.asarray(solve(*problem))
 
     return in_float64(multipliers)
+
+
+def _host():
+    """A few hundred small problems: a GPU would only add latency."""
+    import jax
+
+    try:
+        return jax.devices("cpu")[0]
+    except RuntimeError:  # JAX_PLATFORMS leaves it out
+        return jax.devices()[0]
 
 
 def accel(setup: Setup) -> Accel:

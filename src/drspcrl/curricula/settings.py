@@ -114,7 +114,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 """Name → what is allowed, for settings that are words."""
 
-# (least, most, whether the ends themselves are allowed); every other number is ≥ 0 and finite
+# least, most, and whether each is allowed itself; every other number is at least 0
 _RANGES: dict[str, tuple[float, float, bool, bool]] = {
     "epsilon_budget": (0, math.inf, False, False),
     "pacing": (0, math.inf, False, False),
@@ -136,11 +136,11 @@ _RANGES: dict[str, tuple[float, float, bool, bool]] = {
 
 
 def _checked(name: str, value: Any) -> Any:
-    default = DEFAULTS[name] if name != "performance_bound" else 0.0
-    if name == "performance_bound" and value is None:
-        return None
+    default = DEFAULTS[name]
     if isinstance(default, str):
         return _checked_word(name, value)
+    if default is None and value is None:
+        return None
     return _checked_number(name, value, int if isinstance(default, int) else float)
 
 

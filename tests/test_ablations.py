@@ -1,0 +1,41 @@
+"""Every shipped ablation is read, and every variant in it can be made."""
+
+import pytest
+
+from drspcrl.curricula import DEFAULTS, METHODS, check_leaders, curriculum
+from drspcrl.curricula.settings import CurriculumSettings
+from drspcrl.divergences import KL
+from drspcrl.errors import InputError
+from drspcrl.presets import ABLATIONS, ablation, preset
+from drspcrl.variants import folder_name, label, parse
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_every_variant_can_be_made(name):
+    found = ablation(name)
+    assert found.title
+    names = [folder_name(variant) for variant in found.variants]
+    assert len(set(names)) == len(names) > 1
+    check_leaders([variant.method for variant in found.variants], CurriculumSettings())
+    learner = preset("sac")
+    for variant in found.variants:
+        assert variant.method in METHODS
+        assert parse(label(variant)) == variant
+        own = {k: v for k, v in variant.changes.items() if k in DEFAULTS}
+        assert variant.changes.keys() - own.keys() <= learner.keys() | {"dual", "divergence"}
+        curriculum(variant.method, own, 100, 0.99, KL())
+
+
+def test_the_ranges_asked_for():
+    def values(name, setting):
+        return {v.changes[setting] for v in ablation(name).variants if v.method == "self_paced"}
+
+    for name in ("pacing", "rate"):
+        default = DEFAULTS[name]
+        assert {default / 10, default, default * 10} <= values(name, name)
+    assert values("budget", "epsilon_budget") == {0.1, 0.3, 1.0, 3.0}
+
+
+def test_an_unknown_ablation_is_named():
+    with pytest.raises(InputError, match="ablation is 'alpha'; choose one of pacing, rate"):
+        ablation("alpha")
