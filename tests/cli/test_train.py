@@ -50,6 +50,6 @@ def test_a_run_from_the_command(tmp_path, capsys):
 
 
 def test_unknown_method_is_refused(tmp_path):
-    with pytest.raises(InputError, match="method is 'magic'"):
+    with pytest.raises(InputError, match="unknown method 'magic'"):
         Train(env="Hopper", algorithm="sac", out=tmp_path, methods=("magic",)).run()
     assert not list(tmp_path.iterdir())
