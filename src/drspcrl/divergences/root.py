@@ -46,3 +46,28 @@ def increasing_root(
     _, x, low, _, residual = lax.while_loop(unfinished, improve, state)
     # Where the function jumps, or is infinite on one side, the left end of the bracket is inside.
     return jnp.where(residual <= tight, x, low)
+
+
+def root_in_steps(
+    function: Callable[[Array], tuple[Array, Array]],
+    start: Array,
+    low: Array,
+    high: Array,
+    steps: int,
+) -> Array:
+    """Like `increasing_root` with a fixed number of steps, written out one after another.
+
+    Nothing here depends on data, so that a batch does not wait for its hardest problem and a GPU
+    not for its host. In float32 a residual cannot be asked to reach rounding error: the point with
+    the least one that was seen is the answer.
+    """
+    x, best, least = start, start, jnp.full_like(start, jnp.inf)
+    for _ in range(steps):
+        f, slope = function(x)
+        f = jnp.where(jnp.isnan(f), jnp.inf, f)
+        best = jnp.where(jnp.abs(f) < least, x, best)
+        least = jnp.minimum(least, jnp.abs(f))
+        low, high = jnp.where(f <= 0, x, low), jnp.where(f > 0, x, high)
+        newton = x - f / slope
+        x = jnp.where((newton > low) & (newton < high), newton, (low + high) / 2)
+    return best

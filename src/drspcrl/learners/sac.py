@@ -3,7 +3,9 @@
 One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -11,13 +13,15 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.learners import adam, networks
-from drspcrl.learners.backup import Backup, plain
+from drspcrl.learners.backup import Faced, Robust, RobustState, Situation, undisturbed
+from drspcrl.learners.dual import Worst
 from drspcrl.learners.gaussian import split, tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Uncertainty
 
 Metrics = dict[str, Array]
+ActorLoss = Callable[[Network, "SACState"], tuple[Array, Array]]
 
 
 class SACHyper(NamedTuple):
@@ -50,6 +54,7 @@ class SACState(NamedTuple):
     actor_optimizer: adam.State
     critic_optimizer: adam.State
     temperature_optimizer: adam.State
+    robust: RobustState | tuple[()] = ()
 
 
 @dataclass(frozen=True)
@@ -58,11 +63,11 @@ class SAC:
 
     Attributes:
         hidden: sizes of the hidden layers of all networks.
-        backup: what a state is worth, given its plain value.
+        robust: how a state is valued against the worst case; None for the plain learner.
     """
 
     hidden: tuple[int, ...] = (256, 256)
-    backup: Backup = plain
+    robust: Robust | None = None
 
     def init(self, key: Array, observation_size: int, action_size: int) -> SACState:
         """A new member."""
@@ -71,6 +76,7 @@ class SAC:
         sizes = (observation_size + action_size, *self.hidden, 1)
         critics = jax.vmap(lambda k: networks.uniform(k, sizes))(jnp.stack(critic_keys))
         log_temperature = jnp.zeros(())
+        robust_key = jax.random.fold_in(key, 0)
         return SACState(
             actor=actor,
             critics=critics,
@@ -79,6 +85,9 @@ class SAC:
             actor_optimizer=adam.init(actor),
             critic_optimizer=adam.init(critics),
             temperature_optimizer=adam.init(log_temperature),
+            robust=()
+            if self.robust is None
+            else self.robust.init(robust_key, observation_size, action_size),
         )
 
     def act(self, state: SACState, observations: Array, key: Array, hyper: SACHyper) -> Array:
@@ -110,11 +119,24 @@ class SAC:
             key: randomness of this update.
             index: number of the update; SAC does the same at each.
         """
-        del index, uncertainty
-        target_z, actor_z = jax.random.normal(key, (2, *batch.action.shape))
-        target = self.critic_target(state, batch, hyper, target_z)
+        del index
+        if self.robust is None:
+            target_z, actor_z = jax.random.normal(key, (2, *batch.action.shape))
+            target = self.critic_target(state, batch, hyper, target_z)
+            actor_loss = partial(self.actor_loss, batch=batch, z=actor_z)
+        else:
+            key, actor_key = jax.random.split(key)
+            state, faced, worst = self.face(state, batch, uncertainty, key)
+            target = bootstrapped(batch, hyper, worst.value[: batch.reward.shape[0]])
+            actor_loss = partial(
+                self.robust_actor_loss,
+                faced=faced,
+                worst=worst,
+                epsilon=uncertainty.epsilon,
+                key=actor_key,
+            )
         state, critic_metrics = _critic_step(state, batch, target, hyper)
-        state, actor_metrics, log_density = self._actor_step(state, batch, hyper, actor_z)
+        state, actor_metrics, log_density = _actor_step(state, actor_loss, hyper)
         state = _temperature_step(state, log_density, batch.action.shape[-1], hyper)
         targets = networks.move_towards(state.targets, state.critics, hyper.tau)
         metrics = {**critic_metrics, **actor_metrics, "temperature": temperature(state)}
@@ -122,39 +144,54 @@ class SAC:
 
     def critic_target(self, state: SACState, batch: Batch, hyper: SACHyper, z: Array) -> Array:
         """r + γ(1 − d)·U(s') with the target critics and action noise z [B, A], [B]."""
-        value = self.backup(
-            lambda states: soft_value(state, state.actor, state.targets, states, z),
-            batch.next_observation,
-        )
-        return lax.stop_gradient(
-            batch.reward + hyper.discount * jnp.where(batch.terminated, 0.0, value)
-        )
+        situation = undisturbed(batch.next_observation)
+        value, _ = soft_value(state, state.actor, state.targets, situation, z)
+        return bootstrapped(batch, hyper, value)
+
+    def face(
+        self, state: SACState, batch: Batch, uncertainty: Uncertainty, key: Array
+    ) -> tuple[SACState, Faced, Worst]:
+        """The states of a batch with nominal draws, and the worst case with the target critics.
+
+        Nominal model and dual learn from the batch first.
+        """
+        assert self.robust is not None
+        value = partial(soft_value, state, state.actor, state.targets)
+        known, faced, worst = self.robust.learn(state.robust, value, batch, uncertainty, key)
+        return state._replace(robust=known), faced, worst
 
     def actor_loss(
         self, actor: Network, state: SACState, batch: Batch, z: Array
     ) -> tuple[Array, Array]:
-        """The mean of −U(s) with the learning critics, and log π of the actions of z, [B]."""
-        value = self.backup(
-            lambda states: soft_value(state, actor, state.critics, states, z),
-            batch.observation,
-        )
-        log_density = tanh_sample(networks.apply(actor, batch.observation), z)[1]
+        """The mean of −V(s) with the learning critics, and log π of the actions of z, [B]."""
+        situation = undisturbed(batch.observation)
+        value, log_density = soft_value(state, actor, state.critics, situation, z)
         return -jnp.mean(value), log_density
 
-    def _actor_step(
-        self, state: SACState, batch: Batch, hyper: SACHyper, z: Array
-    ) -> tuple[SACState, Metrics, Array]:
-        (loss, log_density), grads = jax.value_and_grad(self.actor_loss, has_aux=True)(
-            state.actor, state, batch, z
-        )
-        actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
-        metrics = {"actor_loss": loss, "entropy": -jnp.mean(log_density)}
-        return state._replace(actor=actor, actor_optimizer=optimizer), metrics, log_density
+    def robust_actor_loss(
+        self,
+        actor: Network,
+        state: SACState,
+        faced: Faced,
+        worst: Worst,
+        epsilon: Array,
+        key: Array,
+    ) -> tuple[Array, Array]:
+        """The mean of −U(s) with the learning critics, and of log π there."""
+        assert self.robust is not None
+        value = partial(soft_value, state, actor, state.critics)
+        return self.robust.actor_loss(state.robust, value, faced, worst, epsilon, key)
 
 
 def temperature(state: SACState) -> Array:
     """The weight of the entropy, α."""
     return jnp.exp(state.log_temperature)
+
+
+def bootstrapped(batch: Batch, hyper: SACHyper, value: Array) -> Array:
+    """r + γ(1 − d)·value, a constant to autodiff, [B]."""
+    following = jnp.where(batch.terminated, 0.0, value)
+    return lax.stop_gradient(batch.reward + hyper.discount * following)
 
 
 def q_values(critics: Network, states: Array, actions: Array) -> Array:
@@ -163,11 +200,13 @@ def q_values(critics: Network, states: Array, actions: Array) -> Array:
     return jax.vmap(lambda critic: networks.apply(critic, x)[..., 0])(critics)
 
 
-def soft_value(state: SACState, actor: Network, critics: Network, states: Array, z: Array) -> Array:
-    """min_j Q_j(s, a) − α·log π(a|s) at a = tanh(mean + std·z), [B]."""
-    actions, log_density = tanh_sample(networks.apply(actor, states), z)
-    smaller = jnp.min(q_values(critics, states, actions), axis=0)
-    return smaller - temperature(state) * log_density
+def soft_value(
+    state: SACState, actor: Network, critics: Network, situation: Situation, z: Array
+) -> tuple[Array, Array]:
+    """min_j Q_j(s + w, a) − α·log π(u|o) at u = tanh(mean + std·z), a = clip(u + ν), and log π."""
+    wanted, log_density = tanh_sample(networks.apply(actor, situation.seen), z)
+    smaller = jnp.min(q_values(critics, situation.true, situation.arriving(wanted)), axis=0)
+    return smaller - temperature(state) * log_density, log_density
 
 
 def critic_loss(critics: Network, batch: Batch, target: Array) -> tuple[Array, Array]:
@@ -185,6 +224,15 @@ def _critic_step(
     critics, optimizer = adam.step(state.critics, grads, state.critic_optimizer, hyper.critic_lr)
     metrics = {"critic_loss": loss, "value": value}
     return state._replace(critics=critics, critic_optimizer=optimizer), metrics
+
+
+def _actor_step(
+    state: SACState, actor_loss: ActorLoss, hyper: SACHyper
+) -> tuple[SACState, Metrics, Array]:
+    (loss, log_density), grads = jax.value_and_grad(actor_loss, has_aux=True)(state.actor, state)
+    actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
+    metrics = {"actor_loss": loss, "entropy": -jnp.mean(log_density)}
+    return state._replace(actor=actor, actor_optimizer=optimizer), metrics, log_density
 
 
 def _temperature_step(

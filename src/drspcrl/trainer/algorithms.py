@@ -14,7 +14,7 @@ from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, stacked_hyper
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
-from drspcrl.trainer.uncertainty import no_uncertainty
+from drspcrl.trainer.uncertainty import no_uncertainty, robust_backup
 
 
 def make_loop(
@@ -44,20 +44,18 @@ def make_loop(
     """
     members, hidden = len(seeds), tuple(settings["hidden"])
     each = member_settings or [settings] * members
-    if uncertainty is None:
-        uncertainty = no_uncertainty(members)
+    against = no_uncertainty(members) if uncertainty is None else uncertainty
     if algorithm == "ppo":
         learner = PPO(hidden, settings["epochs"], settings["minibatches"])
         hyper = stacked_hyper(PPOHyper, each)
-        return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, uncertainty)
+        return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, against)
+    robust = None if uncertainty is None else robust_backup(settings, uncertainty)
     learner, kind = {
-        "sac": lambda: (SAC(hidden), SACHyper),
-        "ddpg": lambda: (DDPG(hidden, settings["actor_every"]), DDPGHyper),
+        "sac": lambda: (SAC(hidden, robust), SACHyper),
+        "ddpg": lambda: (DDPG(hidden, settings["actor_every"], robust), DDPGHyper),
     }[algorithm]()
     hyper = stacked_hyper(kind, each)
-    return OffPolicyLoop(
-        learner, hyper, collector, seeds, settings, steps, device, memory, uncertainty
-    )
+    return OffPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, memory, against)
 
 
 def policy_parts(algorithm: str, state: Any) -> Any:

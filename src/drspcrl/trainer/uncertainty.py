@@ -7,8 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.errors import InputError
-from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.learners.backup import Robust
+from drspcrl.learners.dual import NEWTON_STEPS, Exact, Gaussian, NetworkDual
+from drspcrl.nominal import Noise, NominalModel, Scales, Single, Uncertainty
+from drspcrl.nominal.noise import KINDS
+
+DIVERGENCES = {
+    "kl": KL(NEWTON_STEPS),
+    "chi2": ChiSquared(),
+    "tv": TotalVariation(),
+    "cvar": CVaR(),
+}
 
 
 def member_uncertainty(
@@ -40,6 +51,25 @@ def member_uncertainty(
 
     scales = map(scale, Scales._fields)
     return Uncertainty(np.where(off, np.float32(0.0), radius), Scales(*scales))
+
+
+def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> NominalModel:
+    """The nominal model that settings name, which draws only what some member uses."""
+    if settings["nominal"] == "single":
+        return Single()
+    used = tuple(kind for kind in KINDS if np.any(uncertainty.scales._asdict()[kind]))
+    return Noise(settings["relative"], used)
+
+
+def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
+    """The backup of SAC and DDPG that settings describe."""
+    duals = {
+        "exact": lambda: Exact(DIVERGENCES[settings["divergence"]]),
+        "network": lambda: NetworkDual(tuple(settings["hidden"])),
+        "gaussian": Gaussian,
+    }
+    nominal = nominal_model(settings, uncertainty)
+    return Robust(nominal, duals[settings["dual"]](), settings["draws"], settings["actor_draws"])
 
 
 def no_uncertainty(members: int) -> Uncertainty:

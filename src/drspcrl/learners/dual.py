@@ -1,0 +1,222 @@
+"""Three ways to the worst case over n draws, for a batch of states.
+
+| name | value | for |
+|---|---|---|
+| `Exact` | min over q in the ball of Σ q V, by any divergence | default |
+| `NetworkDual` | −β log Σ p exp(−V/β) − βε at β = β_φ(s, a) | the paper, `eq:robust_q_dual` |
+| `Gaussian` | mean − √(2ε)·sd | comparison |
+
+All return the plain mean at ε = 0, exactly, and are differentiable in the values.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from drspcrl.divergences import KL, Divergence
+from drspcrl.learners import adam, networks
+from drspcrl.learners.networks import Network
+from drspcrl.nominal import Transition
+
+NEWTON_STEPS = 10
+"""Enough for the value of a KL ball to float32's rounding error, see `KL.steps`."""
+
+
+class Worst(NamedTuple):
+    """The worst case at B states with n draws each.
+
+    Attributes:
+        value: U, [B]; differentiable in the draws' values, d U/d V = weights.
+        weights: of the draws, [B, n]; they sum to 1, and only `Gaussian`'s may be negative.
+        multiplier: β = −dU/dε, [B]; +inf at ε = 0 where U falls like √ε.
+        slope: −dU/d coordinate, finite everywhere, [B]; see `Divergence.coordinate`.
+    """
+
+    value: Array
+    weights: Array
+    multiplier: Array
+    slope: Array
+
+
+class Dual(ABC):
+    """How a worst case over draws is found; some learn how."""
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> Any:
+        """What it knows at first; nothing unless it learns."""
+        del key, observation_size, action_size
+        return ()
+
+    def update(
+        self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
+    ) -> Any:
+        """Learn from values [B, n] of draws; nothing unless it learns."""
+        del values, probabilities, epsilon, origin
+        return state
+
+    @abstractmethod
+    def worst_case(
+        self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
+    ) -> Worst:
+        """The worst case within ε.
+
+        Args:
+            state: what it has learned.
+            values: V of the draws, [B, n].
+            probabilities: p of the draws, [B, n].
+            epsilon: ε ≥ 0, a scalar.
+            origin: what led to the states, [B, …].
+        """
+
+
+@dataclass(frozen=True)
+class Exact(Dual):
+    """The divergence's own solution, state by state."""
+
+    divergence: Divergence = field(default_factory=lambda: KL(NEWTON_STEPS))
+
+    def worst_case(
+        self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
+    ) -> Worst:
+        """See `Dual`."""
+        del state, origin
+        solve = jax.vmap(self.divergence.worst_case, in_axes=(0, 0, None))
+        found = solve(values, probabilities, epsilon)
+        return Worst(found.value, found.weights, found.multiplier, found.slope)
+
+
+@dataclass(frozen=True)
+class Gaussian(Dual):
+    """mean − √(2ε)·sd: what KL costs if the values are normal and their law is known.
+
+    On n draws it is a χ² ball without non-negativity: some weights are negative for large ε, and
+    the value may lie below the least draw. Slope in √ε: √2·sd.
+    """
+
+    def worst_case(
+        self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
+    ) -> Worst:
+        """See `Dual`."""
+        del state, origin
+        v, p = lax.stop_gradient((values, probabilities))
+        mean = jnp.sum(p * v, axis=1)
+        centred = v - mean[:, None]
+        sd = jnp.sqrt(jnp.sum(p * jnp.square(centred), axis=1))
+        unit = jnp.where(sd > 0, sd, 1.0)
+        reach = jnp.sqrt(2.0 * epsilon)
+        weights = p * (1.0 - reach * centred / unit[:, None])
+        slope = jnp.sqrt(2.0) * sd
+        β = jnp.where(sd > 0, jnp.where(epsilon > 0, sd / reach, jnp.inf), 0.0)
+        value = jnp.sum(p * values, axis=1) - reach * sd
+        # The envelope theorem: zero, with the derivative of the reach in the values.
+        tilted = jnp.sum((weights - p) * (values - v), axis=1)
+        return Worst(value + tilted, weights, β, slope)
+
+
+class NetworkState(NamedTuple):
+    """A dual network, its optimiser, and the unit that it counts β in."""
+
+    network: Network
+    optimizer: adam.State
+    unit: Array
+
+
+@dataclass(frozen=True)
+class NetworkDual(Dual):
+    """β_φ(s, a), learned by ascending the dual objective of a KL ball (`eq:robust_q_dual`).
+
+        β_φ = unit · exp(log(reach)·tanh(network(s, a)))
+
+    It is positive by construction, within a factor `reach` of the unit, and the unit is the running
+    standard deviation of the values between draws, so the network's output has no scale to learn.
+    Its value never exceeds the exact worst case; at ε = 0, where a finite β would still cost a
+    Jensen penalty, it is the plain mean.
+
+    Attributes:
+        hidden: sizes of the hidden layers.
+        learning_rate: the paper's.
+        steps: K, gradient steps per update of the learner; the paper's.
+        reach: largest β over the unit, and unit over the smallest.
+    """
+
+    hidden: tuple[int, ...] = (64, 64)
+    learning_rate: float = 5e-4
+    steps: int = 5
+    reach: float = 1000.0
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> NetworkState:
+        """A network that says β = unit, about."""
+        sizes = (observation_size + action_size, *self.hidden, 1)
+        network = networks.uniform(key, sizes)
+        return NetworkState(network, adam.init(network), jnp.zeros(()))
+
+    def multiplier(self, network: Network, unit: Array, origin: Transition) -> Array:
+        """β_φ(s, a), [B]."""
+        x = jnp.concatenate([origin.observation, origin.action], axis=-1)
+        exponent = jnp.tanh(networks.apply(network, x)[..., 0])
+        return jnp.maximum(unit, 1e-6) * jnp.exp(jnp.log(self.reach) * exponent)
+
+    def update(
+        self,
+        state: NetworkState,
+        values: Array,
+        probabilities: Array,
+        epsilon: Array,
+        origin: Transition,
+    ) -> NetworkState:
+        """K steps up the mean dual objective, in units of the spread."""
+        values = lax.stop_gradient(values)
+        spread = jnp.mean(_deviation(values, probabilities))
+        unit = jnp.where(state.unit > 0, state.unit + 0.01 * (spread - state.unit), spread)
+
+        def loss(network: Network) -> Array:
+            β = self.multiplier(network, unit, origin)
+            gain = dual_objective(values, probabilities, β, epsilon)
+            return -jnp.mean(gain - jnp.min(values, axis=1)) / jnp.maximum(unit, 1e-6)
+
+        network, optimizer = state.network, state.optimizer
+        for _ in range(self.steps):
+            grads = jax.grad(loss)(network)
+            network, optimizer = adam.step(network, grads, optimizer, self.learning_rate)
+        return NetworkState(network, optimizer, unit)
+
+    def worst_case(
+        self,
+        state: NetworkState,
+        values: Array,
+        probabilities: Array,
+        epsilon: Array,
+        origin: Transition,
+    ) -> Worst:
+        """See `Dual`; the multiplier is what the network says."""
+        β = lax.stop_gradient(self.multiplier(state.network, state.unit, origin))
+        mean = jnp.sum(probabilities * values, axis=1)
+        tilted = dual_objective(values, probabilities, β, epsilon)
+        weights = jax.nn.softmax(jnp.log(probabilities) - values / β[:, None], axis=1)
+        plain = epsilon == 0
+        return Worst(
+            value=jnp.where(plain, mean, tilted),
+            weights=lax.stop_gradient(jnp.where(plain, probabilities, weights)),
+            multiplier=β,
+            slope=jnp.where(
+                plain,
+                jnp.sqrt(2.0) * _deviation(lax.stop_gradient(values), probabilities),
+                2.0 * jnp.sqrt(epsilon) * β,
+            ),
+        )
+
+
+def dual_objective(values: Array, probabilities: Array, β: Array, epsilon: Array) -> Array:
+    """−β log Σ p exp(−V/β) − βε, [B]; V is counted from its minimum, so that nothing overflows."""
+    least = lax.stop_gradient(jnp.min(values, axis=1))
+    exponents = -(values - least[:, None]) / β[:, None]
+    log_mean = jax.nn.logsumexp(exponents + jnp.log(probabilities), axis=1)
+    return least - β * log_mean - β * epsilon
+
+
+def _deviation(values: Array, probabilities: Array) -> Array:
+    mean = jnp.sum(probabilities * values, axis=1)
+    return jnp.sqrt(jnp.sum(probabilities * jnp.square(values - mean[:, None]), axis=1))

@@ -1,0 +1,214 @@
+"""The robust value: its identities, its gradient, and what it is made of."""
+
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
+from drspcrl.errors import InputError
+from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper, ddpg, sac
+from drspcrl.learners.backup import Robust, Situation, chosen, pick, reached
+from drspcrl.learners.dual import Exact, Gaussian, NetworkDual
+from drspcrl.learners.networks import Layer
+from drspcrl.learners.replay import Batch
+from drspcrl.nominal import Noise, Scales, Uncertainty
+
+pytestmark = pytest.mark.usefixtures("float64")
+LEARNERS = {"sac": (SAC, SACHyper()), "ddpg": (DDPG, DDPGHyper())}
+NOISY = Scales(sensor=np.float64(0.3), actuator=np.float64(0.2), process=np.float64(0.5))
+DUALS = {
+    "kl": Exact(KL()),
+    "kl in steps": Exact(),
+    "chi2": Exact(ChiSquared()),
+    "tv": Exact(TotalVariation()),
+    "cvar": Exact(CVaR()),
+    "gaussian": Gaussian(),
+}
+
+
+def batch(size: int = 16) -> Batch:
+    random = np.random.default_rng(0)
+    return Batch(
+        observation=jnp.asarray(random.normal(size=(size, 3))),
+        action=jnp.asarray(random.uniform(-1, 1, (size, 2))),
+        reward=jnp.asarray(random.normal(size=size)),
+        next_observation=jnp.asarray(random.normal(size=(size, 3))),
+        terminated=jnp.asarray(random.random(size) < 0.2),
+    )
+
+
+def make(name: str, robust: Robust | None):
+    learner = LEARNERS[name][0](hidden=(16, 16), robust=robust)
+    return learner, learner.init(jax.random.key(0), 3, 2)
+
+
+@cache
+def compiled(name: str, robust: Robust):
+    learner, state = make(name, robust)
+    return learner, jax.jit(
+        lambda against: learner.face(state, batch(), against, jax.random.key(1))
+    )
+
+
+def faced(name: str, robust: Robust, against: Uncertainty):
+    """The learner, and its `face` of a batch: state, faced states and worst case."""
+    learner, face = compiled(name, robust)
+    return learner, *face(against)
+
+
+def plain_value(name: str, state, situation: Situation, z):
+    """The value of the target networks, written again."""
+    if name == "ddpg":
+        return ddpg.policy_value(state.target_actor, state.target_critic, situation)
+    return sac.soft_value(state, state.actor, state.targets, situation, z)[0]
+
+
+# Every dual with one learner, the default with both.
+CASES = [("ddpg", dual) for dual in DUALS] + [("sac", "kl in steps")]
+
+
+@pytest.mark.parametrize(("name", "dual"), CASES)
+def test_without_noise_it_is_the_plain_value_for_every_epsilon(name, dual):
+    for epsilon in (0.0, 0.3, 1.0):
+        against = Uncertainty(jnp.array(epsilon), Scales(*jnp.zeros(3)))
+        _, state, seen, worst = faced(name, Robust(dual=DUALS[dual]), against)
+        states = seen.origin.next_observation
+        expected = plain_value(name, state, Situation(states, states, None), seen.z[:, 0])
+        np.testing.assert_allclose(worst.value, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "dual"), [*CASES, ("sac", "network")])
+def test_at_epsilon_zero_it_is_the_mean_over_the_draws(name, dual):
+    robust = Robust(dual=DUALS.get(dual) or NetworkDual((8,)))
+    _, state, seen, worst = faced(name, robust, Uncertainty(jnp.array(0.0), NOISY))
+    values = plain_value(name, state, seen.situation, seen.z)
+    np.testing.assert_allclose(worst.value, values.mean(axis=1), rtol=1e-12)
+    assert np.ptp(values, axis=1).min() > 1e-4
+    assert np.isfinite(worst.slope).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "dual"), [("ddpg", dual) for dual in ("kl", "chi2", "tv", "cvar")]
+)
+def test_the_target_is_the_divergence_s_worst_case(name, dual):
+    ε = jnp.array(0.4)
+    _, state, seen, worst = faced(name, Robust(dual=DUALS[dual]), Uncertainty(ε, NOISY))
+    values = plain_value(name, state, seen.situation, seen.z)
+    solve = jax.vmap(DUALS[dual].divergence.worst_case, in_axes=(0, None, None))
+    expected = jax.jit(solve)(values, jnp.full(8, 1 / 8), ε)
+    np.testing.assert_allclose(worst.value, expected.value, rtol=1e-10)
+    np.testing.assert_allclose(worst.multiplier, expected.multiplier, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learner_without_noise_and_the_plain_one_learn_the_same_target(name):
+    # One update of both, with the same exploration noise: the critics move alike.
+    learner, state = make(name, Robust(draws=4))
+    hyper, key = LEARNERS[name][1], jax.random.key(1)
+    against = Uncertainty(jnp.array(0.7), Scales())
+    update = jax.jit(
+        lambda state: learner.update(state, batch(), hyper, against, key, jnp.int32(1))
+    )
+    after, _ = update(state)
+    plain, plain_state = make(name, None)
+    if name == "sac":
+        z_key = jax.random.split(jax.random.split(key)[0])[1]
+        z = jax.random.normal(z_key, (18, 2))[:16]
+        target = plain.critic_target(plain_state, batch(), hyper, z)
+    else:
+        target = plain.critic_target(plain_state, batch(), hyper)
+    module = sac if name == "sac" else ddpg
+    expected, _ = module._critic_step(plain_state, batch(), target, hyper)
+    part = "critics" if name == "sac" else "critic"
+    for a, b in zip(
+        jax.tree.leaves(getattr(after, part)), jax.tree.leaves(getattr(expected, part)), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_noise_goes_where_it_belongs():
+    # Linear networks of one number: π's mean is 0.1·o, Q = s + 2a. Each noise shows in its place.
+    actor = (Layer(jnp.array([[0.1, 0.0]]), jnp.array([0.0, -10.0])),)
+    critics = (Layer(jnp.array([[[1.0], [2.0]]] * 2), jnp.zeros((2, 1))),)
+    state = SAC(()).init(jax.random.key(0), 1, 1)
+    state = state._replace(actor=actor, targets=critics, log_temperature=jnp.array(-jnp.inf))
+    s, w, η, ν = 0.5, 0.2, -0.4, 0.3
+    situation = Situation(jnp.array([[s + w]]), jnp.array([[s + w + η]]), jnp.array([[ν]]))
+    value, _ = sac.soft_value(state, actor, critics, situation, jnp.zeros((1, 1)))
+    np.testing.assert_allclose(value, s + w + 2 * (np.tanh(0.1 * (s + w + η)) + ν), rtol=1e-9)
+    full = situation._replace(actuator=jnp.array([[7.0]]))
+    value, _ = sac.soft_value(state, actor, critics, full, jnp.zeros((1, 1)))
+    np.testing.assert_allclose(value, s + w + 2.0, rtol=1e-12)  # actions arrive clipped
+
+
+def test_all_draws_of_a_state_share_one_exploration_noise():
+    _, _, seen, _ = faced(
+        "sac", Robust(dual=DUALS["kl in steps"]), Uncertainty(jnp.array(0.5), NOISY)
+    )
+    assert seen.z.shape == (18, 1, 2)
+    assert seen.situation.true.shape == (18, 8, 3)
+
+
+def test_states_to_face():
+    # Successors first; the last few are where transitions began, and they are always alive.
+    given = batch(16)
+    origin, alive = reached(given)
+    np.testing.assert_array_equal(origin.next_observation[:16], given.next_observation)
+    np.testing.assert_array_equal(origin.next_observation[16:], given.observation[:2])
+    np.testing.assert_array_equal(alive, [*~given.terminated, True, True])
+
+
+@pytest.mark.parametrize("weights", [[0.1, 0.2, 0.7], [-0.25, 0.5, 0.75]])
+def test_one_draw_has_the_mean_of_all(weights):
+    many = 200_000
+    index, factor = pick(jnp.broadcast_to(jnp.array(weights), (many, 3)), jax.random.key(0))
+    x = np.array([5.0, -2.0, 3.0])
+    estimates = np.asarray(factor) * x[np.asarray(index)]
+    error = 4 * estimates.std() / np.sqrt(many)
+    np.testing.assert_allclose(estimates.mean(), np.dot(weights, x), atol=error)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_gradient_of_one_draw_is_in_the_mean_that_of_all(name):
+    # Given the same weights: the target critics are the learning ones at the start.
+    ε = jnp.array(0.5)
+    whole, state, seen, worst = faced(name, Robust(Noise("none")), Uncertainty(ε, NOISY))
+    if name == "ddpg":
+        worst = whole.robust.worst_case(
+            state.robust, ddpg._without_noise(state.actor, state.critic), seen, ε
+        )[0]
+    single = LEARNERS[name][0](hidden=(16, 16), robust=Robust(Noise("none"), actor_draws="one"))
+
+    def gradient(learner, key):
+        found = jax.grad(
+            lambda actor: jnp.asarray(
+                jax.tree.leaves(learner.robust_actor_loss(actor, state, seen, worst, ε, key))[0]
+            )
+        )(state.actor)
+        return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(found)])
+
+    full = gradient(whole, jax.random.key(0))
+    keys = jax.random.split(jax.random.key(2), 2000)
+    drawn = jax.jit(jax.vmap(partial(gradient, single)))(keys)
+    error = drawn.std(axis=0) / np.sqrt(len(keys))
+    z = (drawn.mean(axis=0) - full) / jnp.maximum(error, 1e-9)
+    assert float(jnp.sqrt(jnp.mean(jnp.square(z)))) < 1.2
+    assert float(jnp.linalg.norm(drawn.mean(axis=0) - full) / jnp.linalg.norm(full)) < 0.05
+
+
+def test_draws_are_chosen_together():
+    parts = jnp.arange(24.0).reshape(2, 4, 3)
+    one = chosen(Situation(parts, -parts, parts[..., :1]), jnp.array([2, 0]))
+    np.testing.assert_array_equal(one.true, [parts[0, 2], parts[1, 0]])
+    np.testing.assert_array_equal(one.seen, -one.true)
+    np.testing.assert_array_equal(one.actuator, one.true[:, :1])
+
+
+def test_wrong_numbers():
+    with pytest.raises(InputError, match="draws is 1"):
+        Robust(draws=1)
+    with pytest.raises(InputError, match="actor_draws is 'two'"):
+        Robust(actor_draws="two")
