@@ -6,6 +6,7 @@ import numpy as np
 
 from drspcrl.envs.registry import make
 from drspcrl.errors import InputError
+from drspcrl.perturbations import Perturbation
 from drspcrl.policy import stretch
 
 # Streams of random numbers that training and its evaluations draw from; four numbers, so that no
@@ -57,16 +58,24 @@ class Collector:
         envs: environments of each member.
         threads: threads for the physics, 0 for all cores.
         stream: which of a seed's streams of random numbers to draw from.
+        perturbations: what each member's environments are perturbed with, nothing by default.
 
     Raises:
         InputError: an unknown task, or observations that are not a vector.
     """
 
     def __init__(
-        self, task: str, seeds: Sequence[int], envs: int, threads: int = 0, stream: int = TRAINING
+        self,
+        task: str,
+        seeds: Sequence[int],
+        envs: int,
+        threads: int = 0,
+        stream: int = TRAINING,
+        perturbations: Sequence[tuple[Perturbation, ...]] = (),
     ):
         self.members, self.envs = len(seeds), envs
-        self.env = make(task, self.members * envs, threads=threads)
+        settings = [own for own in perturbations for _ in range(envs)] if any(perturbations) else []
+        self.env = make(task, self.members * envs, threads=threads, perturbations=settings or None)
         if len(self.env.observation_space.shape) != 1 or len(self.env.action_space.shape) != 1:
             raise InputError(
                 f"{task} has observations of shape {self.env.observation_space.shape} and actions "

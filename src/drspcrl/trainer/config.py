@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from drspcrl import variants
+from drspcrl.baselines import BASELINES
+from drspcrl.baselines.disturbed import training_perturbations
 from drspcrl.curricula.registry import METHODS, maker_of
 from drspcrl.errors import InputError
 from drspcrl.presets import ALGORITHMS
@@ -38,7 +40,7 @@ class Member:
     @property
     def plain(self) -> bool:
         """Whether it takes the simulator at its word: no nominal model, radius 0."""
-        return self.variant.method == "vanilla"
+        return self.variant.method in ("vanilla", *BASELINES)
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class TrainConfig:
         _check_numbers(self)
         resolve(self.algorithm, self.settings, self.steps)
         for method in self.methods:
-            self.settings_of(Member(method, 0))
+            _check_method(self, Member(method, 0))
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -153,6 +155,16 @@ def _labels(methods: Any) -> tuple[str, ...]:
             raise InputError(f"method is {text!r}; choose among {', '.join(METHODS)}")
         maker_of(variants.parse(text).method)
     return _several("methods", [variants.label(variants.parse(text)) for text in given])
+
+
+def _check_method(config: TrainConfig, member: Member) -> None:
+    method, settings = member.variant.method, config.settings_of(member)
+    if method == "wr2l" and config.algorithm != "ppo":
+        raise InputError(
+            f"method wr2l trains with ppo, and algorithm is {config.algorithm!r}; use ppo, or "
+            "physics_randomization, which goes with every algorithm"
+        )
+    training_perturbations(method, settings)
 
 
 def _several(name: str, values: Any) -> tuple:

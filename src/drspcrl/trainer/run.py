@@ -21,6 +21,7 @@ from drspcrl.trainer.folder import RunFolder, check_unused
 from drspcrl.trainer.judge import Judge
 from drspcrl.trainer.progress import Progress
 from drspcrl.trainer.tracking import Tracker
+from drspcrl.trainer.world import World, perturbations_of
 
 
 def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ...]:
@@ -58,7 +59,14 @@ class Trainer:
         members, settings = config.members, config.resolved
         seeds = [member.seed for member in members]
         device, memory = choose_devices(config)
-        collector = Collector(config.env, seeds, settings["envs_per_member"], config.threads)
+        collector = Collector(
+            config.env,
+            seeds,
+            settings["envs_per_member"],
+            config.threads,
+            perturbations=perturbations_of(config),
+        )
+        self.world = World(config)
         needed = estimate(config, collector.observation_size, collector.action_size)
         check_room(needed, config, device, memory)
         judged = config.evaluate_every > 0
@@ -85,6 +93,7 @@ class Trainer:
             while loop.steps < config.steps and not self.out_of_time:
                 before = loop.steps
                 loop.iterate()
+                self.world.advance(loop)
                 scores = None
                 if _passed(before, loop.steps, config.evaluate_every):
                     scores = self._evaluate()
@@ -143,7 +152,8 @@ class Trainer:
             }
             if self.judge is not None:
                 row["evaluation_return"] = math.nan if scores is None else float(scores[k])
-            rows.append(row | {name: float(values[k]) for name, values in learned.items()})
+            row |= {name: float(values[k]) for name, values in learned.items()}
+            rows.append(row | self.world.metrics(k))
         return rows
 
     def __enter__(self) -> "Trainer":
@@ -159,6 +169,7 @@ class Trainer:
             folder.close("diverged" if policy is None else status, self.loop.steps)
         self.tracker.close()
         self.loop.collector.close()
+        self.world.close()
         if self.judge is not None:
             self.judge.close()
 

@@ -23,6 +23,10 @@ _RANGES = {
     "sensor": (0.0, math.inf),
     "actuator": (0.0, math.inf),
     "process": (0.0, math.inf),
+    "wr2l_epsilon": (0.0, math.inf),
+    "randomization_level": (0.0, 1.0),
+    "training_action_noise": (0.0, 1.0),
+    "training_observation_noise": (0.0, math.inf),
 }
 # name → what it may say
 _CHOICES = {
@@ -31,6 +35,7 @@ _CHOICES = {
     "divergence": ("kl", "chi2", "tv", "cvar", "wasserstein"),
     "dual": ("exact", "network", "gaussian"),
     "actor_draws": ("one", "all"),
+    "wr2l_hessian": ("sensitivity", "zeroth_order"),
 }
 
 # What shapes the one program that all members run; every other setting may differ among them.
@@ -38,6 +43,7 @@ POPULATION_SETTINGS = (
     *("envs_per_member", "hidden", "batch_size", "buffer_size", "learning_starts"),
     *("updates_per_step", "actor_every", "rollout_size", "epochs", "minibatches"),
     *("curriculum_every", "nominal", "relative", "draws", "divergence", "dual", "actor_draws"),
+    *("wr2l_every", "wr2l_pairs", "wr2l_horizon", "wr2l_states", "wr2l_hessian"),
 )
 
 

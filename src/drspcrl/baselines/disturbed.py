@@ -1,0 +1,29 @@
+"""What a practitioner would try first: train under the kind of disturbance that is expected."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from drspcrl.perturbations import Perturbation
+
+# method → perturbations of its training, each with the setting that holds its level
+DISTURBANCES = {
+    "noise_training": (
+        ("action", "training_action_noise"),
+        ("observation", "training_observation_noise"),
+    ),
+    "physics_randomization": (("environment", "randomization_level"),),
+}
+
+
+def training_perturbations(method: str, settings: Mapping[str, Any]) -> tuple[Perturbation, ...]:
+    """What perturbs the simulator that a member of this method trains in, the innermost first.
+
+    Args:
+        method: any method; most have none.
+        settings: the member's settings.
+
+    Raises:
+        InputError: a level that the perturbation does not have.
+    """
+    levels = ((name, settings[level]) for name, level in DISTURBANCES.get(method, ()))
+    return tuple(Perturbation(name, level) for name, level in levels if level > 0)
