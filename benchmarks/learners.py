@@ -1,6 +1,7 @@
 """How fast the whole training loop is, beside the physics alone and the updates alone.
 
     python benchmarks/learners.py --env HalfCheetah --algorithms ppo sac ddpg --seconds 20
+    python benchmarks/learners.py --algorithms sac --members 1 5 35 105 --robust --set draws=8
 
 One row for each algorithm and number of members: environment steps per second of the whole loop
 after everything is compiled (summed over members), the seconds until the first iteration was over,
@@ -14,11 +15,13 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
+from drspcrl.cli.train import parse_settings
 from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Loop
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.settings import resolve
+from drspcrl.trainer.uncertainty import member_uncertainty
 
 STEPS = 1_000_000
 
@@ -31,16 +34,17 @@ def rate(work: Callable[[], int], seconds: float) -> float:
     return done / (time.monotonic() - begun)
 
 
-def prepare(env: str, algorithm: str, members: int, envs: int | None) -> tuple[Loop, float]:
+def prepare(given: argparse.Namespace, algorithm: str, members: int) -> tuple[Loop, float]:
     begun = time.monotonic()
     changes = {} if algorithm == "ppo" else {"learning_starts": 256}
-    if envs is not None:
-        changes["envs_per_member"] = envs
-    settings = resolve(algorithm, changes, STEPS)
+    if given.envs_per_member is not None:
+        changes["envs_per_member"] = given.envs_per_member
+    settings = resolve(algorithm, changes | parse_settings(tuple(given.set)), STEPS)
     seeds = range(members)
-    collector = Collector(env, seeds, settings["envs_per_member"])
+    collector = Collector(given.env, seeds, settings["envs_per_member"])
     device = jax.devices()[0]
-    loop = make_loop(algorithm, settings, collector, seeds, STEPS, device, device)
+    uncertainty = member_uncertainty(settings, [0.3] * members) if given.robust else None
+    loop = make_loop(algorithm, settings, collector, seeds, STEPS, device, device, uncertainty)
     while loop.steps <= changes.get("learning_starts", 0) + collector.envs:
         loop.iterate()
     jax.block_until_ready(loop.state)
@@ -86,19 +90,23 @@ def main() -> None:
     parser.add_argument("--algorithms", nargs="+", default=["ppo", "sac", "ddpg"])
     parser.add_argument("--members", nargs="+", type=int, default=[1])
     parser.add_argument("--envs-per-member", type=int)
+    parser.add_argument("--robust", action="store_true", help="against nominal noise, ε = 0.3")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     parser.add_argument("--seconds", type=float, default=20.0)
     given = parser.parse_args()
     print(f"{given.env} on {jax.devices()[0].device_kind}, jax {jax.__version__}")
-    print("algorithm,members,steps_per_second,first_iteration_s,physics,updates")
+    print("algorithm,members,steps_per_second,first_iteration_s,physics,updates,gib")
     for algorithm in given.algorithms:
         for members in given.members:
-            loop, first = prepare(given.env, algorithm, members, given.envs_per_member)
+            loop, first = prepare(given, algorithm, members)
             speed = whole_loop(loop, members, given.seconds)
             alone = updates(loop, members, given.seconds / 4)
             only = physics(loop, members, given.seconds / 4)
-            print(
-                f"{algorithm},{members},{speed:.0f},{first:.1f},{only:.0f},{alone:.0f}", flush=True
-            )
+            memory = (jax.devices()[0].memory_stats() or {}).get("bytes_in_use", 0) / 2**30
+            numbers = f"{speed:.0f},{first:.1f},{only:.0f},{alone:.0f},{memory:.2f}"
+            print(f"{algorithm},{members},{numbers}", flush=True)
+            loop.collector.close()
+            del loop
 
 
 if __name__ == "__main__":
