@@ -7,7 +7,7 @@ import pytest
 import yaml
 from curriculum_signals import QUIET
 
-from drspcrl.curricula import CurriculumSettings, Yoked, check_leaders, curriculum
+from drspcrl.curricula import Yoked, curriculum
 from drspcrl.divergences import KL
 from drspcrl.errors import InputError
 
@@ -45,11 +45,7 @@ def test_it_replays_the_mean_of_earlier_runs_at_any_length(tmp_path):
         np.testing.assert_allclose(found[:: iterations // 4], [0.0, 0.1, 0.2, 0.4, 0.6], atol=1e-12)
 
 
-def test_nobody_to_follow_is_an_error(tmp_path):
+def test_a_folder_without_such_runs_is_an_error(tmp_path):
     write_run(tmp_path / "c", "fixed", 0, [0, 100], [1.0, 1.0])
     with pytest.raises(InputError, match="holds no self_paced run"):
         curriculum("yoked", {"yoked_to": str(tmp_path)}, 10, 0.9, KL())
-    with pytest.raises(InputError, match="add self_paced, or set yoked_to"):
-        check_leaders(["fixed", "yoked"], CurriculumSettings())
-    check_leaders(["self_paced", "yoked"], CurriculumSettings())
-    check_leaders(["yoked"], CurriculumSettings(yoked_to="runs"))

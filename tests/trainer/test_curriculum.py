@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL
+from drspcrl.errors import InputError
 from drspcrl.trainer import TrainConfig
 from drspcrl.trainer.curriculum import Curricula
 
@@ -37,10 +38,21 @@ def test_every_member_follows_its_own_method():
 
 
 def test_yoked_members_use_the_mean_of_the_self_paced_in_the_same_iteration():
-    population = curricula()
+    methods = ("yoked", "self_paced", "self_paced:pacing=3", "yoked:pacing=3")
+    population = curricula(methods, (0, 1))
+    slopes = np.linspace(0.1, 0.8, 8)
     for _ in range(3):
-        ε = population.update(told(7), np.zeros(7))
-        assert ε[6] == pytest.approx(np.mean(ε[4:6]))
+        ε = population.update(told(8) | {"slope": slopes}, np.zeros(8))
+        assert len(np.unique(ε[2:6])) == 4
+        np.testing.assert_allclose(ε[:2], ε[2:4].mean())
+        np.testing.assert_allclose(ε[6:], ε[4:6].mean())  # each its own variant's
+
+
+def test_nobody_to_follow_is_an_error_before_training():
+    with pytest.raises(InputError, match="'yoked' replays the mean radius of 'self_paced', which"):
+        curricula(("fixed", "yoked"))
+    with pytest.raises(InputError, match="of 'self_paced:pacing=3', which is not among"):
+        curricula(("self_paced", "yoked:pacing=3"))
 
 
 def test_saved_and_restored_goes_on_the_same():

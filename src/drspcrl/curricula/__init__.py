@@ -10,7 +10,7 @@ from drspcrl.curricula.self_paced import SelfPaced
 from drspcrl.curricula.settings import CHOICES, DEFAULTS, CurriculumSettings
 from drspcrl.curricula.signal import Signal
 from drspcrl.curricula.space import Space
-from drspcrl.curricula.yoked import Yoked, check_leaders
+from drspcrl.curricula.yoked import Yoked
 
 __all__ = [
     "CHOICES",
@@ -28,7 +28,6 @@ __all__ = [
     "Space",
     "State",
     "Yoked",
-    "check_leaders",
     "curriculum",
     "maker_of",
 ]

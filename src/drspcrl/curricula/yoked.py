@@ -1,14 +1,13 @@
 """A control: self_paced's mean ε, replayed; the same growth, but blind to the agent."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from drspcrl.curricula.base import Setup, State
-from drspcrl.curricula.settings import CurriculumSettings
 from drspcrl.curricula.signal import Signal
 from drspcrl.errors import InputError
 from drspcrl.runs import Run, read_runs
@@ -51,15 +50,6 @@ def yoked(setup: Setup) -> Yoked:
     s = setup.settings
     curve = mean_curve(s.yoked_to) if s.yoked_to else ()
     return Yoked(s.epsilon_start, setup.iterations, curve)
-
-
-def check_leaders(methods: Collection[str], settings: CurriculumSettings) -> None:
-    """Refuse a population in which yoked members would have nobody to follow."""
-    if "yoked" in methods and not settings.yoked_to and "self_paced" not in methods:
-        raise InputError(
-            f"methods are {', '.join(methods)}: yoked replays the mean ε of self_paced; add "
-            "self_paced, or set yoked_to to a folder of earlier runs"
-        )
 
 
 def mean_curve(folder: str | Path) -> tuple[float, ...]:

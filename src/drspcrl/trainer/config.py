@@ -38,6 +38,13 @@ class Member:
         return variants.parse(self.method)
 
     @property
+    def leader(self) -> str | None:
+        """The label of the members whose mean radius a `yoked` one replays; none for others."""
+        if self.variant.method != "yoked":
+            return None
+        return variants.label(Variant("self_paced", self.variant.changes))
+
+    @property
     def plain(self) -> bool:
         """Whether it takes the simulator at its word: no nominal model, radius 0."""
         return self.variant.method in ("vanilla", *BASELINES)
@@ -165,6 +172,15 @@ def _check_method(config: TrainConfig, member: Member) -> None:
             "physics_randomization, which goes with every algorithm"
         )
     training_perturbations(method, settings)
+    _check_leader(member, config.methods, settings["yoked_to"])
+
+
+def _check_leader(member: Member, methods: tuple[str, ...], curve: str) -> None:
+    if member.leader is not None and member.leader not in methods and not curve:
+        raise InputError(
+            f"method {member.method!r} replays the mean radius of {member.leader!r}, which is not "
+            "among the methods; add it, or set yoked_to to a folder of earlier runs"
+        )
 
 
 def _several(name: str, values: Any) -> tuple:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from drspcrl.divergences import Divergence
     from drspcrl.trainer.config import TrainConfig
 
-FOLLOWED = "self_paced"
-"""The method whose mean radius `yoked` members follow."""
-
 
 class Curricula:
     """One curriculum for each member, driven by what the loop says of all of them.
@@ -31,13 +28,20 @@ class Curricula:
     """
 
     def __init__(self, config: "TrainConfig", iterations: int, divergence: "Divergence"):
-        self._methods = [member.variant.method for member in config.members]
+        labels = [member.method for member in config.members]
+        # For each member, those whose mean radius it follows: only `yoked` ones have any.
+        self._leaders = [
+            [k for k, label in enumerate(labels) if label == member.leader]
+            for member in config.members
+        ]
         self._curricula = []
-        for member, method in zip(config.members, self._methods, strict=True):
+        for member in config.members:
             settings = config.settings_of(member)
             own = {name: settings[name] for name in DEFAULTS}
             discount = settings["discount"]
-            self._curricula.append(curriculum(method, own, iterations, discount, divergence))
+            self._curricula.append(
+                curriculum(member.variant.method, own, iterations, discount, divergence)
+            )
         self.states = [
             rule.init(member.seed)
             for rule, member in zip(self._curricula, config.members, strict=True)
@@ -60,13 +64,12 @@ class Curricula:
         Returns:
             The radius of each member from now on, [M].
         """
-        used, leaders = self.epsilon, self._members_of(FOLLOWED)
-        for k in leaders:
-            self._update_member(k, told, returns, used)
-        peers = float(np.mean(self.epsilon[leaders])) if leaders else float("nan")
-        for k in range(len(self.states)):
-            if k not in leaders:
-                self._update_member(k, told, returns, used, peers)
+        used = self.epsilon
+        # Followers last, so that they use their leaders' radius in the same iteration.
+        for k in sorted(range(len(self.states)), key=lambda k: bool(self._leaders[k])):
+            leaders = self._leaders[k]
+            peers = float(np.mean(self.epsilon[leaders])) if leaders else float("nan")
+            self._update_member(k, told, returns, used, peers)
         self.iteration += 1
         return self.epsilon
 
@@ -76,7 +79,7 @@ class Curricula:
         told: Mapping[str, np.ndarray],
         returns: np.ndarray,
         used: np.ndarray,
-        peers: float = float("nan"),
+        peers: float,
     ) -> None:
         numbers = ("multiplier", "slope", "robust_value", "start_value", "value_spread")
         signal = Signal(
@@ -89,9 +92,6 @@ class Curricula:
             **{name: float(told[name][k]) for name in numbers},
         )
         self.states[k] = self._curricula[k].update(self.states[k], signal)
-
-    def _members_of(self, method: str) -> list[int]:
-        return [k for k, name in enumerate(self._methods) if name == method]
 
     def state(self) -> dict[str, Any]:
         """Everything it remembers, as one tree."""
