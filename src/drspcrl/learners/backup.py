@@ -188,7 +188,7 @@ class Robust:
         state = state._replace(nominal=nominal)
         faced = self.face(state, *reached(batch), uncertainty.scales, key)
         values, _ = value(faced.situation, faced.z)
-        problem = (values, faced.probabilities, uncertainty.epsilon, faced.origin)
+        problem = values, faced.probabilities, jnp.asarray(uncertainty.epsilon), faced.origin
         dual = self.dual.update(state.dual, *problem)
         return state._replace(dual=dual), faced, self.dual.worst_case(dual, *problem)
 
@@ -263,8 +263,8 @@ def pick(weights: Array, key: Array) -> tuple[Array, Array]:
 
 def chosen(situation: Situation, index: Array) -> Situation:
     """Draw `index` [B] of situations [B, n, …]."""
-    return Situation(
-        *(jnp.take_along_axis(part, index[:, None, None], axis=1)[:, 0] for part in situation)
+    return jax.tree.map(
+        lambda part: jnp.take_along_axis(part, index[:, None, None], axis=1)[:, 0], situation
     )
 
 

@@ -6,7 +6,7 @@ One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +17,12 @@ from drspcrl.learners.backup import (
     DrawnValue,
     Faced,
     Robust,
-    RobustState,
     Situation,
     undisturbed,
 )
 from drspcrl.learners.dual import Worst
 from drspcrl.learners.networks import Network
+from drspcrl.learners.probe import Probed, probe
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Uncertainty
 
@@ -57,7 +57,7 @@ class DDPGState(NamedTuple):
     target_critic: Network
     actor_optimizer: adam.State
     critic_optimizer: adam.State
-    robust: RobustState | tuple[()] = ()
+    robust: Any = ()  # `RobustState`, or nothing in a plain learner
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class DDPG:
                 self.robust_actor_loss,
                 faced=faced,
                 worst=worst,
-                epsilon=uncertainty.epsilon,
+                epsilon=jnp.asarray(uncertainty.epsilon),
                 key=actor_key,
             )
         state, metrics = _critic_step(state, batch, target, hyper)
@@ -161,6 +161,19 @@ class DDPG:
         value = _without_noise(state.target_actor, state.target_critic)
         known, faced, worst = self.robust.learn(state.robust, value, batch, uncertainty, key)
         return state._replace(robust=known), faced, worst
+
+    def probe(
+        self,
+        state: DDPGState,
+        batch: Batch,
+        starts: Array,
+        uncertainty: Uncertainty,
+        key: Array,
+    ) -> Probed:
+        """What a curriculum is told; see `drspcrl.learners.probe`."""
+        assert self.robust is not None
+        value = _without_noise(state.target_actor, state.target_critic)
+        return probe(self.robust, state.robust, value, batch, starts, uncertainty, key)
 
     def actor_loss(self, actor: Network, state: DDPGState, batch: Batch) -> Array:
         """The mean of −V(s) with the learning critic."""

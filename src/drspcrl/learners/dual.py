@@ -169,7 +169,7 @@ class NetworkDual(Dual):
     ) -> NetworkState:
         """K steps up the mean dual objective, in units of the spread."""
         values = lax.stop_gradient(values)
-        spread = jnp.mean(_deviation(values, probabilities))
+        spread = jnp.mean(deviation(values, probabilities))
         unit = jnp.where(state.unit > 0, state.unit + 0.01 * (spread - state.unit), spread)
 
         def loss(network: Network) -> Array:
@@ -203,7 +203,7 @@ class NetworkDual(Dual):
             multiplier=β,
             slope=jnp.where(
                 plain,
-                jnp.sqrt(2.0) * _deviation(lax.stop_gradient(values), probabilities),
+                jnp.sqrt(2.0) * deviation(lax.stop_gradient(values), probabilities),
                 2.0 * jnp.sqrt(epsilon) * β,
             ),
         )
@@ -217,6 +217,7 @@ def dual_objective(values: Array, probabilities: Array, β: Array, epsilon: Arra
     return least - β * log_mean - β * epsilon
 
 
-def _deviation(values: Array, probabilities: Array) -> Array:
+def deviation(values: Array, probabilities: Array) -> Array:
+    """The standard deviation of values [B, n] between draws, [B]."""
     mean = jnp.sum(probabilities * values, axis=1)
     return jnp.sqrt(jnp.sum(probabilities * jnp.square(values - mean[:, None]), axis=1))

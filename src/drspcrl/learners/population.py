@@ -28,6 +28,14 @@ class OffPolicyLearner(Protocol):
         """The actions to be judged by."""
         ...
 
+    robust: Any
+
+    def probe(
+        self, state: Any, batch: Batch, starts: Array, uncertainty: Uncertainty, key: Array
+    ) -> Any:
+        """What a curriculum is told."""
+        ...
+
     def update(
         self,
         state: Any,

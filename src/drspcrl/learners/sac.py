@@ -6,17 +6,18 @@ One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.learners import adam, networks
-from drspcrl.learners.backup import Faced, Robust, RobustState, Situation, undisturbed
+from drspcrl.learners.backup import Faced, Robust, Situation, undisturbed
 from drspcrl.learners.dual import Worst
 from drspcrl.learners.gaussian import split, tanh_sample
 from drspcrl.learners.networks import Network
+from drspcrl.learners.probe import Probed, probe
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Uncertainty
 
@@ -54,7 +55,7 @@ class SACState(NamedTuple):
     actor_optimizer: adam.State
     critic_optimizer: adam.State
     temperature_optimizer: adam.State
-    robust: RobustState | tuple[()] = ()
+    robust: Any = ()  # `RobustState`, or nothing in a plain learner
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class SAC:
                 self.robust_actor_loss,
                 faced=faced,
                 worst=worst,
-                epsilon=uncertainty.epsilon,
+                epsilon=jnp.asarray(uncertainty.epsilon),
                 key=actor_key,
             )
         state, critic_metrics = _critic_step(state, batch, target, hyper)
@@ -159,6 +160,19 @@ class SAC:
         value = partial(soft_value, state, state.actor, state.targets)
         known, faced, worst = self.robust.learn(state.robust, value, batch, uncertainty, key)
         return state._replace(robust=known), faced, worst
+
+    def probe(
+        self,
+        state: SACState,
+        batch: Batch,
+        starts: Array,
+        uncertainty: Uncertainty,
+        key: Array,
+    ) -> Probed:
+        """What a curriculum is told; see `drspcrl.learners.probe`."""
+        assert self.robust is not None
+        value = partial(soft_value, state, state.actor, state.targets)
+        return probe(self.robust, state.robust, value, batch, starts, uncertainty, key)
 
     def actor_loss(
         self, actor: Network, state: SACState, batch: Batch, z: Array

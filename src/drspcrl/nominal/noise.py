@@ -1,7 +1,7 @@
 """The simulator with small sensor, actuator and process noise: the default P0."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +81,6 @@ class Noise(NominalModel):
         keys = dict(zip(KINDS, jax.random.split(key, len(KINDS)), strict=True))
         size = transition.next_observation.shape[-1]
         sizes = {"sensor": size, "actuator": transition.action.shape[-1], "process": size}
-        size_of: dict[str, Any] = scales._asdict()
         units = {
             "sensor": deviation(state.observation) if self.relative == "all" else None,
             "actuator": None,
@@ -92,7 +91,7 @@ class Noise(NominalModel):
             shape = (n, sizes[kind])
             if kind not in self.kinds:
                 return jnp.zeros(shape)
-            noise = size_of[kind] * jax.random.normal(keys[kind], shape)
+            noise = getattr(scales, kind) * jax.random.normal(keys[kind], shape)
             return noise if units[kind] is None else noise * units[kind][None]
 
         return Draws(drawn("process"), drawn("sensor"), drawn("actuator"), jnp.zeros(n))

@@ -11,7 +11,7 @@ from drspcrl.policy import stretch
 
 # Streams of random numbers that training and its evaluations draw from; four numbers, so that no
 # (seed, setting, episode) of an evaluation afterwards can meet them.
-TRAINING, EVALUATION = 7, 11
+TRAINING, EVALUATION, STARTS = 7, 11, 13
 
 
 class Episodes:
@@ -93,6 +93,14 @@ class Collector:
         """Begin anew; the first observations, [members, envs, O]."""
         first = self.env.reset(seeds=self._seeds)
         return first.astype(np.float32).reshape(self.members, self.envs, -1)
+
+    def starts(self, rounds: int = 4) -> np.ndarray:
+        """Observations that episodes may start with, [members, rounds·envs, O]; it resets all."""
+        seeds = [[(*seed[:2], k, STARTS) for seed in self._seeds] for k in range(rounds)]
+        drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
+        shape = (rounds, self.members, self.envs, -1)
+        by_member = np.stack(drawn).reshape(shape).swapaxes(0, 1)
+        return by_member.reshape(self.members, rounds * self.envs, -1)
 
     def step(self, unit_actions: np.ndarray) -> np.ndarray:
         """One step of all environments.

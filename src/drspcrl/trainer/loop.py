@@ -43,6 +43,10 @@ class Loop(ABC):
         """Collect some steps and learn from what there is."""
 
     @abstractmethod
+    def signal(self) -> dict[str, np.ndarray]:
+        """What a curriculum is told, [M, …] each; empty from plain learners."""
+
+    @abstractmethod
     def tree(self) -> dict[str, Any]:
         """Everything that decides the future, besides the environments, as one tree."""
 

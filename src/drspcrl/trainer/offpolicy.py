@@ -16,7 +16,8 @@ from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
-INIT, ACT, SAMPLE, UPDATE = range(4)
+INIT, ACT, SAMPLE, UPDATE, PROBE = range(5)
+PROBED_STATES = 256
 
 
 class OffPolicyLoop(Loop):
@@ -59,19 +60,22 @@ class OffPolicyLoop(Loop):
         # A GPU wants few dispatches. On a CPU a loop inside of one would run on a single core.
         self._per_dispatch = 1 if device.platform == "cpu" else self._updates
         self._device, self._memory = device, memory
-        self._act_keys, self._sample_keys, self._update_keys = (
+        self._act_keys, self._sample_keys, self._update_keys, self._probe_keys = (
             jax.device_put(member_keys(seeds, use), place)
-            for use, place in ((ACT, device), (SAMPLE, memory), (UPDATE, device))
+            for use, place in ((ACT, device), (SAMPLE, memory), (UPDATE, device), (PROBE, memory))
         )
         self.updates = 0
         self._compile()
+        if learner.robust is not None:
+            self._starts = jax.device_put(collector.starts(), device)
         first = collector.reset()
         init = partial(learner.init, observation_size=self._size, action_size=collector.action_size)
         self.state = jax.jit(jax.vmap(init))(jax.device_put(member_keys(seeds, INIT), device))
         self.replay = self._empty_replay(first, min(settings["buffer_size"], steps))
         padding = np.zeros((*first.shape[:2], self._size + 3), np.float32)
         self._outcome = jax.device_put(np.concatenate([first, padding], axis=-1), device)
-        self.metrics = self._unmeasured()
+        self._probed = self._unprobed()
+        self.metrics = self._unmeasured() | self._probed
 
     def iterate(self) -> None:
         """Act, learn and simulate."""
@@ -107,8 +111,27 @@ class OffPolicyLoop(Loop):
                 np.int32(done),
             )
             parts.append(metrics)
-        self.metrics = self._mean(parts)
+        self.metrics = self._mean(parts) | self._probed
         self.updates += self._updates
+
+    def signal(self) -> dict[str, np.ndarray]:
+        """What a curriculum is told, and the metrics beside it; see `drspcrl.learners.probe`.
+
+        Randomness follows from the number of steps, so that asking changes nothing and asking
+        again gives the same. Empty from plain learners, and before the first step.
+        """
+        if self.learner.robust is None or self.steps == 0:
+            return {}
+        batch = self._look(self.replay, self._probe_keys, np.int32(self.steps))
+        keys = self._probe_keys
+        if self._memory != self._device:
+            batch, keys = jax.device_put((batch, keys), self._device)
+        found = self._probe(
+            self.state, batch, self._starts, self.uncertainty, keys, np.int32(self.steps)
+        )
+        self._probed = found.log
+        self.metrics = self.metrics | found.log
+        return {name: np.asarray(numbers) for name, numbers in found.signal.items()}
 
     def tree(self) -> dict[str, Any]:
         """Learners, replay, the newest outcome and the counters that the keys are folded with."""
@@ -116,6 +139,7 @@ class OffPolicyLoop(Loop):
             "state": self.state,
             "replay": self.replay,
             "outcome": self._outcome,
+            "probed": self._probed,
             "steps": self.steps,
             "updates": self.updates,
         }
@@ -149,6 +173,15 @@ class OffPolicyLoop(Loop):
         def mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
             return jax.tree.map(lambda *m: jnp.nanmean(jnp.stack(m), axis=0), *parts)
 
+        def probe(
+            state: Any, batch: Batch, starts: Array, uncertainty: Any, key: Array, steps: Array
+        ) -> Any:
+            key = jax.random.fold_in(jax.random.fold_in(key, steps), 1)
+            return learner.probe(state, batch, starts, uncertainty, key)
+
+        def look(replay: Replay, key: Array, steps: Array) -> Batch:
+            return replays.sample(replay, jax.random.fold_in(key, steps), PROBED_STATES)
+
         sample = partial(sample_block, updates=self._updates, size=self._batch)
         self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, None)))
         self._store = jax.jit(jax.vmap(store), donate_argnums=0)
@@ -157,6 +190,8 @@ class OffPolicyLoop(Loop):
             jax.vmap(update, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=0
         )
         self._mean = jax.jit(mean)
+        self._look = jax.jit(jax.vmap(look, in_axes=(0, 0, None)))
+        self._probe = jax.jit(jax.vmap(probe, in_axes=(0, 0, 0, 0, 0, None)))
         self._jit_deterministic()
 
     def _unmeasured(self) -> dict[str, Array]:
@@ -165,6 +200,16 @@ class OffPolicyLoop(Loop):
         batches = jax.eval_shape(self._sample, self.replay, self._sample_keys, first)
         members = (self.state, batches, self.hyper, self.uncertainty, self._update_keys)
         names = jax.eval_shape(self._update, *members, first, first)[1]
+        return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
+
+    def _unprobed(self) -> dict[str, Array]:
+        """The metrics of a probe as nan; none of a plain learner."""
+        if self.learner.robust is None:
+            return {}
+        zero = np.int32(0)
+        batch = jax.eval_shape(self._look, self.replay, self._probe_keys, zero)
+        members = (self.state, batch, self._starts, self.uncertainty, self._probe_keys)
+        names = jax.eval_shape(self._probe, *members, zero).log
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
 
     def _empty_replay(self, first: np.ndarray, size: int) -> Replay:

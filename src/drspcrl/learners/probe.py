@@ -1,0 +1,121 @@
+"""What SAC's and DDPG's worst cases say: the signal for a curriculum, and numbers for the log.
+
+A probe looks at a fixed number of replay transitions with the target networks, draws noise as an
+update would, and learns nothing. Values are in the task's units. After a termination nothing is
+left to lose: it counts with value, multiplier and spread 0.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drspcrl.divergences import KL
+from drspcrl.learners.backup import DrawnValue, Faced, Robust, RobustState
+from drspcrl.learners.dual import Exact, NetworkDual, Worst, deviation
+from drspcrl.learners.replay import Batch
+from drspcrl.nominal import Transition, Uncertainty
+
+Numbers = dict[str, Array]
+QUANTILES = {"beta_low": 0.1, "beta_median": 0.5, "beta_high": 0.9}
+
+
+class Probed(NamedTuple):
+    """What a probe found: the signal for a curriculum, and what is logged beside it."""
+
+    signal: Numbers
+    log: Numbers
+
+
+def probe(
+    robust: Robust,
+    state: RobustState,
+    value: DrawnValue,
+    batch: Batch,
+    starts: Array,
+    uncertainty: Uncertainty,
+    key: Array,
+) -> Probed:
+    """One look of one member.
+
+    Args:
+        robust: the backup.
+        state: what its nominal model and dual have learned.
+        value: with the target networks.
+        batch: transitions from the replay, [B, …].
+        starts: observations that episodes start with, [S, O].
+        uncertainty: ε and the nominal scales.
+        key: randomness of the draws.
+    """
+    ε = jnp.asarray(uncertainty.epsilon)
+    batch_key, start_key = jax.random.split(key)
+    origin = Transition(batch.observation, batch.action, batch.next_observation)
+    faced = robust.face(state, origin, ~batch.terminated, uncertainty.scales, batch_key)
+    worst, values, _ = robust.worst_case(state, value, faced, ε)
+    begun = Transition(starts, jnp.zeros((len(starts), batch.action.shape[-1])), starts)
+    everywhere = jnp.ones(len(starts), bool)
+    at_start = robust.face(state, begun, everywhere, uncertainty.scales, start_key)
+    first, _, _ = robust.worst_case(state, value, at_start, ε)
+    signal = _signal(robust, faced, worst, values, ε)
+    signal |= {
+        "start_value": jnp.mean(first.value),
+        "reward_scale": jnp.mean(jnp.abs(batch.reward)),
+    }
+    return Probed(signal, _log(robust, faced, worst, values, signal, ε))
+
+
+def _signal(robust: Robust, faced: Faced, worst: Worst, values: Array, ε: Array) -> Numbers:
+    alive = faced.alive
+    multiplier = jnp.where(alive, worst.multiplier, 0.0)
+    return {
+        "multiplier": jnp.mean(multiplier),
+        "weighted_multiplier": _weighted(robust, jnp.where(alive, worst.value, 0.0), multiplier, ε),
+        "slope": jnp.mean(jnp.where(alive, worst.slope, 0.0)),
+        "robust_value": jnp.mean(jnp.where(alive, worst.value, 0.0)),
+        "value_spread": jnp.mean(jnp.where(alive, deviation(values, faced.probabilities), 0.0)),
+        "draws": jnp.where(alive[:, None], values, 0.0),
+    }
+
+
+def _weighted(robust: Robust, value: Array, multiplier: Array, ε: Array) -> Array:
+    """The mean multiplier where the worst case would be: at the low-valued states.
+
+    The envelope theorem weights multipliers by the occupancy under the worst case, which a replay
+    of the nominal world does not show. This re-weights its states by the worst case of the same
+    radius over their own values: a proxy, between the replay mean and the minimum's multiplier.
+    """
+    divergence = robust.dual.divergence if isinstance(robust.dual, Exact) else KL()
+    nominal = jnp.full_like(value, 1.0 / value.shape[0])
+    weights = divergence.worst_case(value, nominal, ε).weights
+    return jnp.sum(jnp.where(weights > 0, weights * multiplier, 0.0))
+
+
+def _log(
+    robust: Robust, faced: Faced, worst: Worst, values: Array, signal: Numbers, ε: Array
+) -> Numbers:
+    alive, n = faced.alive, values.shape[1]
+    multiplier = jnp.where(alive, worst.multiplier, 0.0)
+    effective = 1.0 / jnp.sum(jnp.square(worst.weights), axis=1)
+    spread = deviation(values, faced.probabilities)
+    # No multiplier although the draws differ: the worst case is their minimum already.
+    saturated = alive & (multiplier <= 0.0) & (spread > 0.0)
+    numbers = {
+        "beta": signal["multiplier"],
+        "beta_weighted": signal["weighted_multiplier"],
+        "robust_value": signal["robust_value"],
+        "value_spread": signal["value_spread"],
+        "slope": signal["slope"],
+        "slope_in_rewards": signal["slope"] / jnp.maximum(signal["reward_scale"], 1e-6),
+        "start_value": signal["start_value"],
+        "reward_scale": signal["reward_scale"],
+        "effective_draws": jnp.mean(jnp.where(alive, effective, float(n))),
+        "saturated": jnp.mean(saturated.astype(values.dtype)),
+    }
+    # An infinite multiplier must not be averaged with its neighbour.
+    numbers |= {q: jnp.quantile(multiplier, x, method="lower") for q, x in QUANTILES.items()}
+    if isinstance(robust.dual, NetworkDual):
+        exact = Exact().worst_case((), values, faced.probabilities, ε, faced.origin)
+        numbers["dual_gap"] = jnp.mean(jnp.where(alive, exact.value - worst.value, 0.0))
+        numbers["beta_exact"] = jnp.mean(jnp.where(alive, exact.multiplier, 0.0))
+    return numbers
