@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from drspcrl.curricula import METHODS, Curriculum, Yoked, curriculum
+from drspcrl.curricula import CURRICULA, Curriculum, Yoked, curriculum
 from drspcrl.divergences import KL
 from drspcrl.report.names import looks, method_label
 from drspcrl.tabular import (
@@ -31,7 +31,7 @@ from drspcrl.tabular.self_paced import Training, softmax, train
 
 TASKS = {"garnet": "Garnet", "inventory": "Inventory", "riverswim": "RiverSwim"}
 BUDGET, ITERATIONS, SEEDS, EVERY = 1.0, 150, 5, 5
-SHOWN = [method for method in METHODS if method != "vanilla"]  # without estimates it is `nominal`
+SHOWN = [method for method in CURRICULA if method != "vanilla"]  # without estimates it is `nominal`
 BALL = KL()
 
 

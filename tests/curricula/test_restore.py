@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from curriculum_signals import QUIET
 
-from drspcrl.curricula import METHODS, curriculum
+from drspcrl.curricula import CURRICULA, curriculum
 from drspcrl.divergences import KL
 
 OPTIONS = {
@@ -42,7 +42,7 @@ def through_arrays(state):
     return {k: np.array(v) for k, v in state.items()}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CURRICULA)
 @pytest.mark.parametrize("through", [through_json, through_arrays])
 def test_the_future_follows_from_the_state(method, through):
     rule = curriculum(method, OPTIONS.get(method, {}), 30, 0.9, KL())
@@ -57,7 +57,7 @@ def test_the_future_follows_from_the_state(method, through):
             np.testing.assert_array_equal(straight[name], resumed[name])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CURRICULA)
 def test_updates_leave_the_old_state_alone(method):
     rule = curriculum(method, OPTIONS.get(method, {}), 30, 0.9, KL())
     state = rule.init(5)
@@ -69,7 +69,7 @@ def test_updates_leave_the_old_state_alone(method):
         state = following
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CURRICULA)
 def test_every_radius_lies_in_the_budget(method):
     rule = curriculum(method, {"epsilon_budget": 0.3, **OPTIONS.get(method, {})}, 30, 0.9, KL())
     state = rule.init(1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drspcrl.curricula import METHODS, Yoked, curriculum
+from drspcrl.curricula import CURRICULA, Yoked, curriculum
 from drspcrl.divergences import KL
 from drspcrl.tabular import garnet, robust_policy_evaluation, robust_value_iteration
 from drspcrl.tabular.self_paced import Training, train
@@ -20,7 +20,7 @@ def made(method, iterations=40):
     return curriculum(method, {"epsilon_budget": BUDGET}, iterations, MDP.discount, KL())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CURRICULA)
 def test_every_method_trains_and_stays_in_its_budget(method):
     run = trained(made(method))
     assert ((run.radii >= 0) & (run.radii <= BUDGET)).all()
@@ -32,7 +32,7 @@ def test_every_method_trains_and_stays_in_its_budget(method):
 
 
 def test_methods_go_their_own_ways():
-    radii = {method: trained(made(method), 12).radii for method in METHODS}
+    radii = {method: trained(made(method), 12).radii for method in CURRICULA}
     assert (radii["vanilla"] == 0).all()
     assert (radii["nominal"] == 0).all()
     assert (radii["fixed"] == BUDGET).all()

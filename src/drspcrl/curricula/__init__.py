@@ -5,7 +5,7 @@ from drspcrl.curricula.base import Curriculum, Setup, State
 from drspcrl.curricula.constant import Constant
 from drspcrl.curricula.domain_randomization import RandomRadius
 from drspcrl.curricula.linear import Linear
-from drspcrl.curricula.registry import METHODS, curriculum, maker_of
+from drspcrl.curricula.registry import CURRICULA, METHODS, curriculum, maker_of
 from drspcrl.curricula.self_paced import SelfPaced
 from drspcrl.curricula.settings import CHOICES, DEFAULTS, CurriculumSettings
 from drspcrl.curricula.signal import Signal
@@ -14,6 +14,7 @@ from drspcrl.curricula.yoked import Yoked
 
 __all__ = [
     "CHOICES",
+    "CURRICULA",
     "DEFAULTS",
     "METHODS",
     "Accel",

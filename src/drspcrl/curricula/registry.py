@@ -31,11 +31,12 @@ MAKERS: dict[str, Maker] = {
     "self_paced": self_paced,
     "linear_radius": linear_radius,
     "yoked": yoked,
-    # Baselines that change the simulator instead of the backup: radius 0, as vanilla.
-    "noise_training": vanilla,
-    "physics_randomization": vanilla,
-    "wr2l": vanilla,
 }
+CURRICULA = tuple(MAKERS)
+"""The methods that differ in ε alone."""
+
+# Baselines that change the simulator instead of the backup: radius 0, as vanilla.
+MAKERS |= dict.fromkeys(("noise_training", "physics_randomization", "wr2l"), vanilla)
 METHODS = tuple(MAKERS)
 _PARTS = ("init", "epsilon", "update")
 
