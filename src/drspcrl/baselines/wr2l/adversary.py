@@ -105,7 +105,7 @@ class Adversary:
         generators = [self._generator(k, state) for k, state in enumerate(states)]
         directions = np.stack([self._directions(k, g) for k, g in enumerate(generators)])
         played = self._play(states, directions, act, generators)
-        hessians, steps = self._hessians(played.visited, generators)
+        hessians, steps = self.hessians(played.visited, generators)
         moved = []
         for k, (state, own) in enumerate(zip(states, self._settings, strict=True)):
             g = mathematics.gradient(directions[k], played.returns[k], own.width)
@@ -138,10 +138,15 @@ class Adversary:
         logs = phi[:, None] + directions
         return self.trials.play(logs, seeds, act, shared.horizon, generators, keep)
 
-    def _hessians(
+    def hessians(
         self, visited: Visited, generators: Sequence[np.random.Generator]
     ) -> tuple[np.ndarray, int]:
-        """H₀ of every member, [K, d, d], and the simulation steps that it took from each."""
+        """H₀ of every member, [K, d, d], and the simulation steps that it took from each.
+
+        Args:
+            visited: pairs (s, a) of each member, of which `states` are taken.
+            generators: one for each member, for random directions.
+        """
         kept = visited.rows.shape[1]
         visited = visited.take(np.linspace(0, kept - 1, self._settings[0].states).astype(int))
         size = len(self.trials.parameters)
