@@ -11,10 +11,11 @@ from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.errors import InputError
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper, ddpg, sac
 from drspcrl.learners.backup import Robust, Situation, chosen, pick, reached
-from drspcrl.learners.dual import Exact, Gaussian, NetworkDual
+from drspcrl.learners.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Noise, Scales, Uncertainty
+from drspcrl.nominal.noise import NoiseState, Spread
 
 pytestmark = pytest.mark.usefixtures("float64")
 LEARNERS = {"sac": (SAC, SACHyper()), "ddpg": (DDPG, DDPGHyper())}
@@ -205,6 +206,26 @@ def test_draws_are_chosen_together():
     np.testing.assert_array_equal(one.true, [parts[0, 2], parts[1, 0]])
     np.testing.assert_array_equal(one.seen, -one.true)
     np.testing.assert_array_equal(one.actuator, one.true[:, :1])
+
+
+def test_wasserstein_is_the_value_less_its_steepness():
+    # Without noise the n draws are one point: U = V − ε·‖unit∘dV/ds‖, dV/ds through the policy.
+    ε, unit = 0.3, np.array([1.0, 2.0, 0.5])
+    learner, state = make("ddpg", Robust(dual=FirstOrderWasserstein(), draws=2))
+    spread = Spread(jnp.zeros(3), jnp.asarray(unit**2 - 1e-8), jnp.array(1000.0))
+    known = state.robust._replace(nominal=NoiseState(spread, spread))
+    origin, alive = reached(batch())
+    seen = learner.robust.face(known, origin, alive, Scales(), jax.random.key(0))
+    value = ddpg._without_noise(state.actor, state.critic)
+    worst, _, _ = jax.jit(lambda: learner.robust.worst_case(known, value, seen, jnp.array(ε)))()
+
+    def at(s):
+        return ddpg.policy_value(state.actor, state.critic, Situation(s[None], s[None], None))[0]
+
+    for s, u, slope in zip(origin.next_observation, worst.value, worst.slope, strict=True):
+        steep = np.linalg.norm(unit * jax.jacfwd(at)(s))
+        np.testing.assert_allclose(u, at(s) - ε * steep, rtol=1e-9)
+        np.testing.assert_allclose(slope, steep, rtol=1e-9)
 
 
 def test_wrong_numbers():

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.errors import InputError
-from drspcrl.learners.dual import Dual, Exact, Worst
+from drspcrl.learners.dual import Dual, Exact, FirstOrderWasserstein, Worst
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Noise, NominalModel, Scales, Transition, Uncertainty
 
@@ -159,9 +159,14 @@ class Robust:
         self, state: RobustState, value: DrawnValue, faced: Faced, epsilon: Array
     ) -> tuple[Worst, Array, Array]:
         """U of the faced states, and the values and log densities of their draws, [B, n]."""
-        values, log_density = value(faced.situation, faced.z)
         p, origin = faced.probabilities, faced.origin
-        worst = self.dual.worst_case(state.dual, values, p, epsilon, origin)
+        if isinstance(self.dual, FirstOrderWasserstein):
+            unit = self.nominal.state_scale(state.nominal)
+            values, log_density, gradients = with_gradients(value, faced, unit)
+            worst = self.dual.from_gradients(values, gradients, p, epsilon)
+        else:
+            values, log_density = value(faced.situation, faced.z)
+            worst = self.dual.worst_case(state.dual, values, p, epsilon, origin)
         return worst, values, log_density
 
     def learn(
@@ -187,8 +192,11 @@ class Robust:
         nominal, _ = self.nominal.update(state.nominal, batch)
         state = state._replace(nominal=nominal)
         faced = self.face(state, *reached(batch), uncertainty.scales, key)
+        ε = jnp.asarray(uncertainty.epsilon)
+        if not self.dual.tilts:
+            return state, faced, self.worst_case(state, value, faced, ε)[0]
         values, _ = value(faced.situation, faced.z)
-        problem = values, faced.probabilities, jnp.asarray(uncertainty.epsilon), faced.origin
+        problem = values, faced.probabilities, ε, faced.origin
         dual = self.dual.update(state.dual, *problem)
         return state._replace(dual=dual), faced, self.dual.worst_case(dual, *problem)
 
@@ -211,7 +219,7 @@ class Robust:
             epsilon: ε.
             key: for the one draw per state that `actor_draws="one"` looks at.
         """
-        if self.actor_draws == "one":
+        if self.actor_draws == "one" and self.dual.tilts:
             index, factor = pick(worst.weights, key)
             values, log_density = value(chosen(faced.situation, index), faced.z[:, 0])
             values = factor * values
@@ -239,6 +247,24 @@ def reached(batch: Batch) -> tuple[Transition, Array]:
         jnp.concatenate([batch.next_observation, began]),
     )
     return origin, jnp.concatenate([~batch.terminated, jnp.ones(few, bool)])
+
+
+def with_gradients(value: DrawnValue, faced: Faced, unit: Array) -> tuple[Array, Array, Array]:
+    """Values, log densities [B, n] and standardised gradients of the values in the state [B, n, O].
+
+    The state moves for the critic and for the policy's eyes alike.
+    """
+
+    def total(shift: Array) -> tuple[Array, tuple[Array, Array]]:
+        moved = faced.situation._replace(
+            true=faced.situation.true + shift, seen=faced.situation.seen + shift
+        )
+        values, log_density = value(moved, faced.z)
+        return jnp.sum(values), (values, log_density)
+
+    still = jnp.zeros_like(faced.situation.true)
+    gradients, (values, log_density) = jax.grad(total, has_aux=True)(still)
+    return values, log_density, gradients * unit[None, None]
 
 
 def pick(weights: Array, key: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Three ways to the worst case over n draws, for a batch of states.
+"""Ways to the worst case over n draws, for a batch of states.
 
 | name | value | for |
 |---|---|---|
@@ -6,12 +6,13 @@
 | `NetworkDual` | −β log Σ p exp(−V/β) − βε at β = β_φ(s, a) | the paper, `eq:robust_q_dual` |
 | `Gaussian` | mean − √(2ε)·sd | comparison |
 
-All return the plain mean at ε = 0, exactly, and are differentiable in the values.
+and a fourth that moves the draws instead of tilting them: `FirstOrderWasserstein`. All return the
+plain mean at ε = 0, exactly, and are differentiable in the values.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -44,6 +45,9 @@ class Worst(NamedTuple):
 
 class Dual(ABC):
     """How a worst case over draws is found; some learn how."""
+
+    # Whether the worst case is a new weight for each draw; else it is a new place.
+    tilts: ClassVar[bool] = True
 
     def init(self, key: Array, observation_size: int, action_size: int) -> Any:
         """What it knows at first; nothing unless it learns."""
@@ -116,6 +120,35 @@ class Gaussian(Dual):
         return Worst(value + tilted, weights, β, slope)
 
 
+@dataclass(frozen=True)
+class FirstOrderWasserstein(Dual):
+    """V − ε·(E‖∇V‖²)^½: a Wasserstein-2 ball to first order in ε.
+
+    The gradient is that of the value in the state, through the policy, in coordinates that count
+    the nominal model's `state_scale` as 1. For linear V it is exact. Unlike the others it is not
+    empty around a point mass. `Robust.worst_case` finds the gradients; here is what follows.
+    """
+
+    tilts: ClassVar[bool] = False
+
+    def worst_case(
+        self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
+    ) -> Worst:
+        """Values alone do not tell: see `from_gradients`."""
+        raise TypeError("a first-order Wasserstein ball needs gradients, see from_gradients")
+
+    def from_gradients(
+        self, values: Array, gradients: Array, probabilities: Array, epsilon: Array
+    ) -> Worst:
+        """The worst case from values [B, n] and standardised gradients [B, n, O]."""
+        square = jnp.sum(probabilities * jnp.sum(jnp.square(gradients), axis=-1), axis=1)
+        # √ has no derivative at 0, where there is nothing to move against either.
+        size = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+        value = jnp.sum(probabilities * values, axis=1) - epsilon * size
+        constant = lax.stop_gradient(size)
+        return Worst(value, probabilities, constant, constant)
+
+
 class NetworkState(NamedTuple):
     """A dual network, its optimiser, and the unit that it counts β in."""
 
@@ -131,7 +164,8 @@ class NetworkDual(Dual):
         β_φ = unit · exp(log(reach)·tanh(network(s, a)))
 
     It is positive by construction, within a factor `reach` of the unit, and the unit is the running
-    standard deviation of the values between draws, so the network's output has no scale to learn.
+    standard deviation of the values between draws (of a single draw: between states), so the
+    network's output has no scale to learn.
     Its value never exceeds the exact worst case; at ε = 0, where a finite β would still cost a
     Jensen penalty, it is the plain mean.
 
@@ -170,6 +204,8 @@ class NetworkDual(Dual):
         """K steps up the mean dual objective, in units of the spread."""
         values = lax.stop_gradient(values)
         spread = jnp.mean(deviation(values, probabilities))
+        if values.shape[1] == 1:  # one draw has no spread: take that of the states' values
+            spread = jnp.std(values)
         unit = jnp.where(state.unit > 0, state.unit + 0.01 * (spread - state.unit), spread)
 
         def loss(network: Network) -> Array:

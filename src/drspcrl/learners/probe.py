@@ -85,6 +85,8 @@ def _weighted(robust: Robust, value: Array, multiplier: Array, ε: Array) -> Arr
     of the nominal world does not show. This re-weights its states by the worst case of the same
     radius over their own values: a proxy, between the replay mean and the minimum's multiplier.
     """
+    if not robust.dual.tilts:
+        return jnp.mean(multiplier)
     divergence = robust.dual.divergence if isinstance(robust.dual, Exact) else KL()
     nominal = jnp.full_like(value, 1.0 / value.shape[0])
     weights = divergence.worst_case(value, nominal, ε).weights

@@ -10,7 +10,7 @@ from jax import Array
 from drspcrl.errors import InputError
 from drspcrl.nominal.base import Draws, NominalModel, Scales, Transition, Transitions
 
-KINDS = ("sensor", "actuator", "process")
+KINDS: tuple[str, ...] = ("sensor", "actuator", "process")
 RELATIVE = ("none", "process", "all")
 _MEMORY = 1000.0  # batches that the running statistics remember
 _FLOOR = 1e-8
@@ -78,7 +78,8 @@ class Noise(NominalModel):
         self, state: NoiseState, key: Array, scales: Scales, transition: Transition, n: int
     ) -> Draws:
         """n independent draws of equal weight."""
-        keys = dict(zip(KINDS, jax.random.split(key, len(KINDS)), strict=True))
+        own_keys = jax.random.split(key, len(KINDS))
+        keys = {kind: own_keys[k] for k, kind in enumerate(KINDS)}
         size = transition.next_observation.shape[-1]
         sizes = {"sensor": size, "actuator": transition.action.shape[-1], "process": size}
         units = {

@@ -10,7 +10,13 @@ import numpy as np
 from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.errors import InputError
 from drspcrl.learners.backup import Robust
-from drspcrl.learners.dual import NEWTON_STEPS, Exact, Gaussian, NetworkDual
+from drspcrl.learners.dual import (
+    NEWTON_STEPS,
+    Exact,
+    FirstOrderWasserstein,
+    Gaussian,
+    NetworkDual,
+)
 from drspcrl.nominal import Noise, NominalModel, Scales, Single, Uncertainty
 from drspcrl.nominal.noise import KINDS
 
@@ -69,7 +75,9 @@ def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
         "gaussian": Gaussian,
     }
     nominal = nominal_model(settings, uncertainty)
-    return Robust(nominal, duals[settings["dual"]](), settings["draws"], settings["actor_draws"])
+    moved = settings["divergence"] == "wasserstein"
+    dual = FirstOrderWasserstein() if moved else duals[settings["dual"]]()
+    return Robust(nominal, dual, settings["draws"], settings["actor_draws"])
 
 
 def no_uncertainty(members: int) -> Uncertainty:

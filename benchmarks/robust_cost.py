@@ -1,0 +1,118 @@
+"""What robustness costs: an update of SAC and DDPG against n nominal draws, beside the plain one.
+
+    python benchmarks/robust_cost.py --draws 2 8 64 --members 1
+    python benchmarks/robust_cost.py --members 35 --algorithms sac --actor-draws one --minutes 5
+
+Prints a Markdown table: milliseconds per update of one member, and how many plain updates that is.
+Plain and robust take turns several times and the least time of each counts, because machines are
+shared. Updates run as in training: one per dispatch on a CPU, `--block` in one program elsewhere.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
+from drspcrl.learners.population import stack, update_block
+from drspcrl.learners.replay import Batch
+from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.trainer.settings import resolve
+from drspcrl.trainer.uncertainty import robust_backup
+
+LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
+OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes
+
+
+def uncertainty(members: int, given: argparse.Namespace) -> Uncertainty:
+    each = (np.full(members, x, np.float32) for x in (given.sensor, given.actuator, given.process))
+    return Uncertainty(np.full(members, given.epsilon, np.float32), Scales(*each))
+
+
+def batches(members: int, block: int) -> Batch:
+    random = np.random.default_rng(0)
+    normal = lambda *shape: jnp.asarray(  # noqa: E731
+        random.normal(size=(members, block, BATCH, *shape)), jnp.float32
+    )
+    ended = jnp.zeros((members, block, BATCH), bool)
+    return Batch(
+        normal(OBSERVATION), jnp.tanh(normal(ACTION)), normal(), normal(OBSERVATION), ended
+    )
+
+
+def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Callable[[], float]:
+    """A function that times one dispatch; milliseconds per member and update."""
+    members, against = given.members, uncertainty(given.members, given)
+    robust = None if changes is None else robust_backup(resolve(name, changes, 1000), against)
+    kind, hyper = LEARNERS[name]
+    learner = kind(robust=robust)
+    block = given.block or (1 if jax.devices()[0].platform == "cpu" else 8)
+    keys = jax.random.split(jax.random.key(0), members)
+    state = jax.jit(jax.vmap(lambda key: learner.init(key, OBSERVATION, ACTION)))(keys)
+    update = jax.jit(
+        jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)), donate_argnums=0
+    )
+    data, numbers = batches(members, block), stack([hyper()] * members)
+    now = {"state": state, "done": 0}
+
+    def run(dispatches: int = 10) -> float:
+        begun = time.perf_counter()
+        for _ in range(dispatches):
+            first = np.int32(now["done"])
+            now["state"], _ = update(now["state"], data, numbers, against, keys, first)
+            now["done"] += block
+        jax.block_until_ready(now["state"])
+        return 1e3 * (time.perf_counter() - begun) / (dispatches * block * members)
+
+    run(2)
+    return run
+
+
+def cases(given: argparse.Namespace) -> Iterator[tuple[str, dict]]:
+    for draws in given.draws:
+        for actor_draws in given.actor_draws:
+            for dual in given.duals:
+                label = f"n = {draws}, actor {actor_draws}, {dual}"
+                divergence = {"divergence": dual} if dual not in ("network", "gaussian") else {}
+                solver = {"dual": dual} if dual in ("network", "gaussian") else {}
+                yield label, {"draws": draws, "actor_draws": actor_draws} | divergence | solver
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--algorithms", nargs="+", default=["sac", "ddpg"])
+    parser.add_argument("--draws", nargs="+", type=int, default=[2, 4, 8, 16, 64])
+    parser.add_argument("--actor-draws", nargs="+", default=["one", "all"])
+    parser.add_argument("--duals", nargs="+", default=["kl"])
+    parser.add_argument("--members", type=int, default=1)
+    parser.add_argument("--block", type=int, help="updates in one program")
+    parser.add_argument("--epsilon", type=float, default=0.5)
+    parser.add_argument("--sensor", type=float, default=0.1)
+    parser.add_argument("--actuator", type=float, default=0.0)
+    parser.add_argument("--process", type=float, default=0.0)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    given = parser.parse_args()
+    deadline = time.monotonic() + 60 * given.minutes
+    kind = jax.devices()[0].device_kind
+    print(f"{given.members} members on {kind}, jax {jax.__version__}, ms per member and update\n")
+    print("| algorithm | backup | ms | × plain |\n|---|---|---|---|")
+    for name in given.algorithms:
+        plain = prepared(name, None, given)
+        print(f"| {name} | plain | {min(plain() for _ in range(given.rounds)):.3f} | 1 |")
+        for label, changes in cases(given):
+            if time.monotonic() > deadline:
+                print(f"| {name} | {label} | – | out of time |")
+                continue
+            robust = prepared(name, changes, given)
+            pairs = [(plain(), robust()) for _ in range(given.rounds)]
+            base, cost = (min(times) for times in zip(*pairs, strict=True))
+            print(f"| {name} | {label} | {cost:.3f} | {cost / base:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
