@@ -101,10 +101,12 @@ def zero(observations: np.ndarray) -> np.ndarray:
     return np.zeros((*observations.shape[:2], 3), np.float32)
 
 
-def test_nominal_successors_on_hopper_are_those_of_the_simulator():
-    env = make("Hopper", 4)
+@pytest.mark.parametrize("task", ["Hopper", "HalfCheetah", "Walker2d", "Humanoid"])
+def test_nominal_successors_are_those_of_the_simulator(task):
+    env = make(task, 4)
     trials = Trials(env, 1)
-    actions = np.random.default_rng(0).uniform(-1, 1, (20, 4, 3)).astype(np.float32)
+    size, shape = len(trials.parameters), (10, 4, *env.action_space.shape)
+    actions = np.random.default_rng(0).uniform(-0.4, 0.4, shape).astype(np.float32)
     before = env.reset()
     for action in actions[:-1]:
         before = env.step(action).observation
@@ -113,10 +115,10 @@ def test_nominal_successors_on_hopper_are_those_of_the_simulator():
     visited = Visited(simulation.rows(everyone)[None].copy(), before[None], actions[None, -1])
     after = env.step(actions[-1]).observation
     left = simulation.rows(everyone).copy()
-    stepped = trials.successors(visited, np.zeros((1, 4, 19)))[0]
+    stepped = trials.successors(visited, np.zeros((1, 4, size)))[0]
     np.testing.assert_array_equal(stepped, after)
     np.testing.assert_array_equal(simulation.rows(everyone), left)
-    heavier = trials.successors(visited, np.full((1, 4, 19), 0.1))[0]
+    heavier = trials.successors(visited, np.full((1, 4, size), 0.1))[0]
     assert np.all(np.abs(heavier - after).max(axis=1) > 0)
     env.close()
 
