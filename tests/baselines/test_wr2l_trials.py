@@ -57,9 +57,9 @@ def test_returns_agree_with_the_analytic_ones(played):
 def test_visited_pairs_are_uniform_over_the_steps(played):
     visited = played[2].visited
     assert visited.rows.shape == (BATCHES, 2 * PAIRS * 2, 2)
-    np.testing.assert_array_equal(visited.rows, visited.observation)
-    np.testing.assert_allclose(visited.action, lq.act(visited.observation.astype(np.float32)))
-    x = visited.observation
+    np.testing.assert_array_equal(visited.rows, visited.coordinates)
+    np.testing.assert_allclose(visited.action, lq.act(visited.coordinates.astype(np.float32)))
+    x = visited.coordinates
     mean, error = mean_and_error(np.einsum("ksi,ksj->kij", x, x) / x.shape[1])
     expected = np.mean(lq.covariances(PHI), axis=0)
     assert np.all(np.abs(mean - expected) < 4 * error)
@@ -75,7 +75,7 @@ def test_sensitivities_agree_with_the_analytic_hessian(played):
         jacobians.append(change / (2 * WIDTH))
     each = np.stack(jacobians, axis=-1)
     for k in range(3):
-        A = lq.sensitivities(visited.observation[k])
+        A = lq.sensitivities(visited.coordinates[k])
         # Central differences of exp(φ) err by width²/6.
         np.testing.assert_allclose(
             sensitivity_hessian(each[k]), 2 * A.T @ A / len(A), rtol=WIDTH**2, atol=1e-12
@@ -90,7 +90,7 @@ def test_zeroth_order_hessian_agrees_with_the_analytic_one_within_sampling_error
     change = trials.successors(pairs, xi) - trials.successors(pairs, 0.0 * xi)
     costs = np.square(change).sum(axis=-1)
     found = [zeroth_order_hessian(xi[k], costs[k], WIDTH) for k in range(BATCHES)]
-    exact = [lq.sensitivities(x) for x in episodes.visited.observation]
+    exact = [lq.sensitivities(x) for x in episodes.visited.coordinates]
     expected = np.mean([2 * A.T @ A / len(A) for A in exact], axis=0)
     mean, error = mean_and_error(found)
     assert np.all(np.abs(mean - expected) < 4 * error)
@@ -107,14 +107,15 @@ def test_nominal_successors_are_those_of_the_simulator(task):
     trials = Trials(env, 1)
     size, shape = len(trials.parameters), (10, 4, *env.action_space.shape)
     actions = np.random.default_rng(0).uniform(-0.4, 0.4, shape).astype(np.float32)
-    before = env.reset()
-    for action in actions[:-1]:
-        before = env.step(action).observation
     everyone, simulation = np.arange(4), env.simulation
     assert isinstance(simulation, MujocoSimulation)
-    visited = Visited(simulation.rows(everyone)[None].copy(), before[None], actions[None, -1])
-    after = env.step(actions[-1]).observation
-    left = simulation.rows(everyone).copy()
+    env.reset()
+    for action in actions[:-1]:
+        env.step(action)
+    now = simulation.rows(everyone).copy(), simulation.coordinates(everyone), actions[-1]
+    visited = Visited(*(array[None] for array in now))
+    env.step(actions[-1])
+    after, left = simulation.coordinates(everyone), simulation.rows(everyone).copy()
     stepped = trials.successors(visited, np.zeros((1, 4, size)))[0]
     np.testing.assert_array_equal(stepped, after)
     np.testing.assert_array_equal(simulation.rows(everyone), left)

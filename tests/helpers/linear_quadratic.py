@@ -71,6 +71,9 @@ class LinearQuadratic(Simulation):
     def set_rows(self, ids: np.ndarray, rows: np.ndarray) -> None:
         self._x[ids] = rows
 
+    def coordinates(self, ids: np.ndarray) -> np.ndarray:
+        return self._x[ids]
+
     def state(self):
         raise NotImplementedError
 

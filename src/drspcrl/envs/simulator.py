@@ -109,6 +109,10 @@ class MujocoSimulation(Simulation):
         """Put simulations into physics states of `rows`, of whichever simulation they were."""
         self.batch.state[ids] = rows
 
+    def coordinates(self, ids: np.ndarray) -> np.ndarray:
+        """Positions and velocities of some simulations, without what is derived from them."""
+        return np.concatenate([self._qpos[ids], self._qvel[ids]], axis=1)
+
     def state(self) -> dict[str, np.ndarray]:
         """See `Simulation`."""
         parts = {"physics": self.physics.state() if self.physics else {}}

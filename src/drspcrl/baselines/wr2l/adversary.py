@@ -21,8 +21,8 @@ class Settings:
     """One member's numbers; in a run's settings they are called `wr2l_…`.
 
     Attributes:
-        epsilon: radius of the ball in E W₂², where a next state is measured in units of the
-            standard deviations of one step's changes, averaged over the observed numbers.
+        epsilon: radius of the ball in E W₂², where positions and velocities are measured in units
+            of the standard deviations of one step's changes, and squares averaged over them.
         every: learner iterations between updates.
         pairs: antithetic pairs of episodes for the gradient.
         horizon: steps after which those episodes are cut.
@@ -151,7 +151,7 @@ class Adversary:
         visited = visited.take(np.linspace(0, kept - 1, self._settings[0].states).astype(int))
         size = len(self.trials.parameters)
         nominal = self.trials.successors(visited, np.zeros((*visited.rows.shape[:2], size)))
-        units = np.stack([_units(*pair) for pair in zip(nominal, visited.observation, strict=True)])
+        units = np.stack([_units(*pair) for pair in zip(nominal, visited.coordinates, strict=True)])
         if self._settings[0].hessian == "sensitivity":
             hessians, steps = self._by_sensitivity(visited, units)
         else:
@@ -203,7 +203,7 @@ class Adversary:
 
 
 def _units(nominal: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Factors [O] with which a squared distance is a mean of squares in units of one step.
+    """Factors [C] with which a squared distance is a mean of squares in units of one step.
 
     A number that no step changes has no unit, and counts nothing.
     """

@@ -72,7 +72,7 @@ def sensitivity_hessian(jacobians: np.ndarray) -> np.ndarray:
     2 E[AᵀA] with A = ∂f/∂φ: never negative, and without the noise of random directions.
 
     Args:
-        jacobians: A at each of S pairs (s, a), [S, O, d]; one that is not finite is left out.
+        jacobians: A at each of S pairs (s, a), [S, C, d]; one that is not finite is left out.
 
     Returns:
         H₀ [d, d].
@@ -80,7 +80,7 @@ def sensitivity_hessian(jacobians: np.ndarray) -> np.ndarray:
     sound = jacobians[np.isfinite(jacobians).all(axis=(1, 2))]
     if not len(sound):
         return np.zeros(2 * jacobians.shape[2:])
-    return 2.0 * np.einsum("sok,sol->kl", sound, sound) / len(sound)
+    return 2.0 * np.einsum("sck,scl->kl", sound, sound) / len(sound)
 
 
 def positive_definite(hessian: np.ndarray, ridge: float) -> np.ndarray:

@@ -25,12 +25,22 @@ class Rewindable(Protocol):
         """Put simulations into the states of `rows`."""
         ...
 
+    def coordinates(self, ids: np.ndarray) -> np.ndarray:
+        """Positions and velocities of some simulations: what a distance of states is about."""
+        ...
+
 
 class Visited(NamedTuple):
-    """Pairs (s, a) of K members, [K, S, ...] each."""
+    """Pairs (s, a) of K members, [K, S, ...] each.
+
+    Attributes:
+        rows: s, as the simulation can be put back into it.
+        coordinates: s, as distances are measured.
+        action: a.
+    """
 
     rows: np.ndarray
-    observation: np.ndarray
+    coordinates: np.ndarray
     action: np.ndarray
 
     def take(self, indices: np.ndarray) -> "Visited":
@@ -118,8 +128,7 @@ class Trials:
         playing, visited = np.ones(shape, bool), None
         for step in range(horizon):
             action = act(observation.astype(np.float32))
-            rows = self._rewindable.rows(self._everyone).reshape(*shape, -1)
-            seen = (rows, observation, action)
+            seen = (*self._now(), action)
             visited = _reservoir(visited, seen, playing, step, generators, keep)
             outcome = self.env.step(action.reshape(len(self._everyone), -1))
             returns += np.where(playing, outcome.reward.reshape(shape), 0.0)
@@ -133,14 +142,14 @@ class Trials:
         return Played(returns, lengths, Visited(*flat))
 
     def successors(self, visited: Visited, logs: np.ndarray) -> np.ndarray:
-        """The observations after one step from each pair (s, a), in the simulator of each φ.
+        """The coordinates after one step from each pair (s, a), in the simulator of each φ.
 
         Args:
             visited: pairs, [K, S].
             logs: φ of each, [K, S, d].
 
         Returns:
-            [K, S, O]; nan where the simulation left the finite numbers.
+            [K, S, C]; nan where the simulation left the finite numbers.
         """
         jobs, parts = logs.shape[1], []
         for first in range(0, jobs, self.lanes):
@@ -157,8 +166,14 @@ class Trials:
         self._rewindable.set_rows(everyone, visited.rows.reshape(len(everyone), -1))
         moved = self._simulation.advance(visited.action.reshape(len(everyone), -1))
         self._diverged = moved.diverged.copy()
-        observation = np.where(moved.diverged[:, None], np.nan, moved.observation)
-        return observation.reshape(self.members, self.lanes, -1)
+        diverged = moved.diverged.reshape(self.members, self.lanes, 1)
+        return np.where(diverged, np.nan, self._now()[1])
+
+    def _now(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and coordinates of every lane, [K, n, ...] each."""
+        shape = (self.members, self.lanes, -1)
+        rows = self._rewindable.rows(self._everyone).reshape(shape)
+        return rows, self._rewindable.coordinates(self._everyone).reshape(shape)
 
     def _set(self, logs: np.ndarray) -> None:
         scales = self.scales(logs).reshape(len(self._everyone), -1)
