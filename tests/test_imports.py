@@ -32,9 +32,10 @@ ALLOWED = {
     "evaluation": {"envs", "perturbations", "runs"},
     "presets": {"variants"},
     "variants": set(),
+    "checkpoint": set(),
     "trainer": {
-        *("learners", "curricula", "nominal", "divergences", "baselines", "envs"),
-        *("perturbations", "evaluation", "policy", "runs", "presets", "variants"),
+        *("learners", "curricula", "nominal", "divergences", "baselines", "envs", "variants"),
+        *("perturbations", "evaluation", "policy", "runs", "presets", "checkpoint"),
     },
 }
 TOP = {"cli", "experiments", "__init__", "__main__"}
