@@ -22,6 +22,7 @@ _EXPORTS = {
     "TrainConfig": "drspcrl.trainer",
     "evaluate": "drspcrl.evaluation",
     "load_policy": "drspcrl.policy",
+    "resume": "drspcrl.trainer",
     "train": "drspcrl.trainer",
 }
 _SUBPACKAGES = (
@@ -55,6 +56,7 @@ __all__ = [
     "load_policy",
     "perturbations",
     "report",
+    "resume",
     "runs",
     "statistics",
     "tabular",
@@ -81,7 +83,7 @@ if TYPE_CHECKING:
     from drspcrl.errors import InputError
     from drspcrl.evaluation import evaluate
     from drspcrl.policy import load_policy
-    from drspcrl.trainer import TrainConfig, train
+    from drspcrl.trainer import TrainConfig, resume, train
 
 
 def __getattr__(name: str) -> Any:

@@ -165,7 +165,7 @@ def load_policy(path: str | Path) -> Policy:
 
 def save_policy(path: str | Path, policy: Policy) -> None:
     """Write a policy to `path`, aside first and then renamed, so that it is never half there."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     tensors = {name: getattr(policy, name) for name in _VECTORS}
     for i, (kernel, bias) in enumerate(policy.layers):
@@ -180,7 +180,8 @@ def save_policy(path: str | Path, policy: Policy) -> None:
     metadata = {METADATA_KEY: json.dumps(described)}
     path = Path(path)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
-    save_file({k: np.ascontiguousarray(v, np.float32) for k, v in tensors.items()}, aside, metadata)
+    content = save({k: np.ascontiguousarray(v, np.float32) for k, v in tensors.items()}, metadata)
+    aside.write_bytes(content)
     os.replace(aside, path)
 
 

@@ -137,20 +137,42 @@ def find_runs(root: str | Path) -> Iterator[Path]:
             yield Path(folder)
 
 
-def read_run(folder: str | Path, *, metrics: Sequence[str] | None = None) -> Run:
+def read_info(folder: str | Path) -> Mapping[str, Any]:
+    """What `run.json` says.
+
+    Raises:
+        InputError: If it is missing, damaged, or newer than this version reads.
+    """
+    info = _mapping(Path(folder) / "run.json", json.loads)
+    _check_version(info)
+    return info
+
+
+def read_config(folder: str | Path) -> Mapping[str, Any]:
+    """What `config.yaml` says.
+
+    Raises:
+        InputError: If it is missing or damaged.
+    """
+    return _mapping(Path(folder) / "config.yaml", _load_yaml)
+
+
+def read_run(
+    folder: str | Path, *, metrics: Sequence[str] | None = None, evaluations: bool = True
+) -> Run:
     """Read one run folder.
 
     Args:
         folder: The run folder.
         metrics: Columns of `metrics.csv` to keep; all unless told.
+        evaluations: Whether to read its evaluations; one that is about to be replaced may be
+            damaged.
 
     Raises:
         InputError: If the folder is damaged, half-written, or newer than this version reads.
     """
     folder = Path(folder)
-    info = _mapping(folder / "run.json", json.loads)
-    _check_version(info)
-    config = _mapping(folder / "config.yaml", _load_yaml)
+    info, config = read_info(folder), read_config(folder)
     run = Run(
         path=folder,
         environment=_text(info, config, "env", "environment"),
@@ -167,7 +189,7 @@ def read_run(folder: str | Path, *, metrics: Sequence[str] | None = None) -> Run
     return replace(
         run,
         metrics=_read_metrics(folder / "metrics.csv", metrics),
-        evaluations=_read_evaluations(folder),
+        evaluations=_read_evaluations(folder) if evaluations else {},
     )
 
 

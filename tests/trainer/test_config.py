@@ -44,6 +44,8 @@ def config(**changes) -> TrainConfig:
         ({"evaluate_episodes": 0}, "evaluate_episodes is 0"),
         ({"threads": -1}, "threads is -1"),
         ({"time_limit": 0.0}, "time_limit is 0.0"),
+        ({"time_limit": "soon"}, "time_limit is 'soon'"),
+        ({"checkpoint_every": -1}, "checkpoint_every is -1"),
         ({"device": "tpu"}, "device is 'tpu'"),
         ({"replay_memory": "disk"}, "replay_memory is 'disk'"),
         ({"track": "mlflow"}, "track is 'mlflow'"),

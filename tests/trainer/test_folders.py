@@ -75,6 +75,7 @@ def test_nothing_is_left_aside(trained):
         assert not [name for name in names if name.startswith(".")]
         events = {name for name in names if name.startswith("events.out.tfevents.")}
         assert names - events == {
+            "checkpoint",
             "config.yaml",
             "metrics.csv",
             "policy-best.safetensors",

@@ -12,6 +12,7 @@ from drspcrl.errors import InputError
 # modules import nothing heavy before `run`.
 COMMANDS = {
     "train": "Train",
+    "resume": "Resume",
     "evaluate": "Evaluate",
     "report": "Report",
     "solve": "Solve",

@@ -35,7 +35,8 @@ def condense(box: str) -> str:
     sections = [" ".join(part.split()) for part in parts]
     if not framed and len(sections) > 1:
         sections = sections[1:]  # the title says no more than the message
-    message = sections[0].rstrip(".")
+    # The name of a class in the code says nothing to a user; the name of an option does.
+    message = re.sub(r"^Error parsing \w+: ", "", sections[0].rstrip("."))
     for section in sections[1:]:
         if suggestion := re.match(r"Perhaps you meant: (--\S+)", section):
             message += f"; perhaps you meant {suggestion[1]}"

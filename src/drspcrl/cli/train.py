@@ -1,66 +1,17 @@
 """`drspcrl train`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
+from drspcrl.cli.durations import Duration
 from drspcrl.errors import InputError
+from drspcrl.trainer.config import TrainConfig
 
 
-@dataclass(frozen=True)
-class Train:
-    """Train every (method, seed) as one population; each leaves a run folder in OUT."""
-
-    env: str
-    """Task: Hopper, HalfCheetah, Walker2d, Humanoid, or any Gymnasium id with Box spaces."""
-    algorithm: Literal["ppo", "sac", "ddpg"]
-    """Learner."""
-    out: Path
-    """Folder that the run folders are made in."""
-    methods: tuple[str, ...] = ("vanilla",)
-    """Methods to train, each with every seed."""
-    seeds: tuple[int, ...] = (0,)
-    """Seeds; everything random in a run follows from its seed alone."""
-    steps: int = 1_000_000
-    """Environment steps of each run."""
-    settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = field(default=())
-    """Hyper-parameters that differ from the preset, e.g. --set critic_lr=3e-4 hidden=[64,64]."""
-    device: Literal["auto", "cpu", "gpu"] = "auto"
-    """Where to learn; auto takes a GPU if JAX finds one."""
-    replay_memory: Literal["device", "host"] = "device"
-    """Where replay buffers live; host spares the GPU's memory and is slower."""
-    deterministic: bool = False
-    """Bit-equal repetition on a GPU too, at some cost; a CPU always repeats itself."""
-    threads: int = 0
-    """Threads for the physics, 0 for all cores; results do not depend on it."""
-    log_every: int = 1000
-    """Steps between rows of metrics.csv."""
-    evaluate_every: int = 0
-    """Steps between evaluations without exploration, whose best policy is kept; 0 for none."""
-    evaluate_episodes: int = 10
-    """Episodes of each evaluation and run."""
-    time_limit: float | None = None
-    """Seconds after which to stop cleanly with what has been learned."""
-    tensorboard: bool = True
-    """Write TensorBoard events into each run folder."""
-    track: Literal["none", "trackio", "wandb"] = "none"
-    """Also log to this tracker; needs the extra `tracking`."""
-
-    def run(self) -> None:
-        """Train."""
-        from drspcrl.trainer.config import TrainConfig
-
-        given = {**vars(self), "settings": parse_settings(self.settings)}
-        config = TrainConfig(**given)
-        from drspcrl.trainer.run import train
-
-        for folder in train(config):
-            print(folder)
-
-
-def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """Settings from `name=value` texts, the values read as YAML.
 
     Raises:
@@ -80,3 +31,34 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         except ValueError:
             raise InputError(f"--set {pair!r} has no readable value") from None
     return settings
+
+
+Settings = Annotated[
+    Mapping[str, Any],
+    tyro.conf.arg(name="set"),
+    tyro.constructors.PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[NAME=VALUE [NAME=VALUE ...]]",
+        instance_from_str=parse_settings,
+        is_instance=lambda value: isinstance(value, Mapping),
+        str_from_instance=lambda value: [f"{name}={one}" for name, one in value.items()],
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Train(TrainConfig):
+    """Train every (method, seed) as one population; each leaves a run folder in OUT."""
+
+    # Two options are written in another way than in Python; all others are the configuration's.
+    settings: Settings = field(default_factory=dict)
+    """Hyper-parameters that differ from the preset, e.g. --set critic_lr=3e-4 hidden=[64,64]."""
+    time_limit: Duration = None
+    """Stop cleanly with a checkpoint after this time: seconds, or a text such as 9m or 1h30m."""
+
+    def run(self) -> None:
+        """Train; exit with code 1 if a run diverged."""
+        from drspcrl.cli.outcome import show
+        from drspcrl.trainer.run import train
+
+        show(train(self))

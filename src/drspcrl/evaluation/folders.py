@@ -131,7 +131,7 @@ def _prepare(
 ) -> "_Prepared | RunResult":
     """A run that is ready to be evaluated, or what becomes of it instead."""
     try:
-        run = read_run(folder, metrics=())
+        run = read_run(folder, metrics=(), evaluations=False)
         digest = _digest(file)
         path = result_path(folder, suite.name)
         if path.exists() and not overwrite:

@@ -116,6 +116,35 @@ def add(replay: Replay, action: Array, outcome: Outcome) -> Replay:
     return _expire(stored)
 
 
+def begin(replay: Replay, first: Array) -> Replay:
+    """Go on from other observations [E, O], as after an end that brought no transition."""
+    envs, slots = replay.observation.shape[:2]
+    newest = replay.newest + 1
+    observation = replay.observation.at[jnp.arange(envs), newest % slots].set(first)
+    return _expire(replay._replace(observation=observation, newest=newest))
+
+
+def grow(replay: Replay, transitions: int) -> Replay:
+    """The same transitions in longer rings; those that have left stay away."""
+    observation = _longer(replay.observation, replay.newest + 1, observation_slots(transitions))
+    rings = {
+        name: _longer(getattr(replay, name), replay.added, transitions)
+        for name in ("action", "reward", "terminated", "slot")
+    }
+    return replay._replace(observation=observation, **rings)
+
+
+def _longer(ring: Array, count: Array, length: int) -> Array:
+    """A ring [E, n, ...] of `count` [E] entries so far, each moved to its place among `length`."""
+    envs, short = ring.shape[:2]
+    number = count[:, None] - 1 - jnp.arange(short)[None, :]
+    # Numbers below 0 never were: they are sent beyond the ring, where nothing is kept.
+    place = jnp.where(number >= 0, number % length, length)
+    env = jnp.arange(envs)[:, None]
+    empty = jnp.zeros((envs, length, *ring.shape[2:]), ring.dtype)
+    return empty.at[env, place].set(ring[env, number % short], mode="drop")
+
+
 def _expire(replay: Replay) -> Replay:
     envs, slots = replay.observation.shape[:2]
     transitions = replay.action.shape[1]

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "TrainConfig": "drspcrl.trainer.config",
+    "resume": "drspcrl.trainer.resume",
     "train": "drspcrl.trainer.run",
 }
 
-__all__ = ["TrainConfig", "train"]
+__all__ = ["TrainConfig", "resume", "train"]
 
 if TYPE_CHECKING:
     from drspcrl.trainer.config import TrainConfig
+    from drspcrl.trainer.resume import resume
     from drspcrl.trainer.run import train
 
 

@@ -1,6 +1,6 @@
 """The environments of a population, and what their episodes bring."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -48,6 +48,16 @@ class Episodes:
         """Everything it remembers."""
         return {name: array.copy() for name, array in vars(self).items()}
 
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a `state()`."""
+        for name in vars(self):
+            setattr(self, name, state[name].copy())
+
+    def abandon(self) -> None:
+        """Forget the running episodes."""
+        self.running[:] = 0.0
+        self.steps[:] = 0
+
 
 class Collector:
     """Steps the environments of all members together.
@@ -59,6 +69,9 @@ class Collector:
         threads: threads for the physics, 0 for all cores.
         stream: which of a seed's streams of random numbers to draw from.
         perturbations: what each member's environments are perturbed with, nothing by default.
+
+    Attributes:
+        faulty: members whose actions or observations have left the finite numbers, [members].
 
     Raises:
         InputError: an unknown task, or observations that are not a vector.
@@ -87,20 +100,58 @@ class Collector:
         self.low = self.env.action_space.low.astype(np.float32)
         self.high = self.env.action_space.high.astype(np.float32)
         self.episodes = Episodes(self.members, envs)
-        self._seeds = [(seed, e, 0, stream) for seed in seeds for e in range(envs)]
+        self.faulty = np.zeros(self.members, bool)
+        self._seeds, self._stream = seeds, stream
+        self._restarts = 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether a restored collector goes on within the running episodes."""
+        return self.env.can_restore
 
     def reset(self) -> np.ndarray:
         """Begin anew; the first observations, [members, envs, O]."""
-        first = self.env.reset(seeds=self._seeds)
+        # Each time that episodes are lost, others follow: the same ones again would count twice.
+        stream = (self._restarts, self._stream)
+        seeds = [(seed, e, *stream) for seed in self._seeds for e in range(self.envs)]
+        first = self.env.reset(seeds=seeds)
         return first.astype(np.float32).reshape(self.members, self.envs, -1)
 
     def starts(self, rounds: int = 4) -> np.ndarray:
         """Observations that episodes may start with, [members, rounds·envs, O]; it resets all."""
-        seeds = [[(*seed[:2], k, STARTS) for seed in self._seeds] for k in range(rounds)]
+        seeds = [[(s, e, k, STARTS) for s in self._seeds for e in range(self.envs)] for k in range(rounds)]
         drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
         shape = (rounds, self.members, self.envs, -1)
         by_member = np.stack(drawn).reshape(shape).swapaxes(0, 1)
         return by_member.reshape(self.members, rounds * self.envs, -1)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that decides the future, by name, [members, ...] each."""
+        saved = {f"episodes/{name}": array for name, array in self.episodes.state().items()}
+        saved["restarts"] = np.full(self.members, self._restarts)
+        if self.exact:
+            shape = (self.members, self.envs)
+            for name, array in self.env.state().items():
+                saved[f"env/{name}"] = array.reshape(*shape, *array.shape[1:])
+        return saved
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Go on from a `state()`.
+
+        Returns:
+            The first observations of new episodes where the running ones could not be restored;
+            None where they go on.
+        """
+        self.episodes.restore(_below(state, "episodes/"))
+        self._restarts = int(state["restarts"].max())
+        if self.exact:
+            rows = self.members * self.envs
+            env = _below(state, "env/")
+            self.env.restore({k: a.reshape(rows, *a.shape[2:]) for k, a in env.items()})
+            return None
+        self._restarts += 1
+        self.episodes.abandon()
+        return self.reset()
 
     def step(self, unit_actions: np.ndarray) -> np.ndarray:
         """One step of all environments.
@@ -112,6 +163,9 @@ class Collector:
             The outcome in one array for one transfer, [members, envs, 2O + 3]: the next
             observation, the true successor, reward, terminated, ended.
         """
+        self.faulty |= ~np.isfinite(unit_actions).all(axis=(1, 2))
+        if self.faulty.any():  # a simulator may not survive what is no number
+            unit_actions = np.nan_to_num(unit_actions)
         actions = stretch(np.clip(unit_actions, -1.0, 1.0), self.low, self.high)
         step = self.env.step(actions.reshape(-1, self.action_size))
         ended = step.ended
@@ -122,8 +176,14 @@ class Collector:
         outcome[:, :size] = step.observation
         outcome[:, size:-3] = step.final_observation
         outcome[:, -3], outcome[:, -2], outcome[:, -1] = step.reward, step.terminated, ended
-        return outcome.reshape(*shape, -1)
+        outcome = outcome.reshape(*shape, -1)
+        self.faulty |= ~np.isfinite(outcome).all(axis=(1, 2))
+        return outcome
 
     def close(self) -> None:
         """Release the environments."""
         self.env.close()
+
+
+def _below(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

@@ -1,5 +1,6 @@
 """What a training is asked to do, checked before anything starts."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -83,8 +84,10 @@ class TrainConfig:
     """Steps between evaluations without exploration, whose best policy is kept; 0 for none."""
     evaluate_episodes: int = 10
     """Episodes of each evaluation and run."""
+    checkpoint_every: int = 50_000
+    """Steps between checkpoints; 0 for one at the end or at a stop alone."""
     time_limit: float | None = None
-    """Seconds after which to stop cleanly with what has been learned."""
+    """Stop cleanly with a checkpoint after this time: seconds, or a text such as 9m or 1h30m."""
     tensorboard: bool = True
     """Write TensorBoard events into each run folder."""
     track: Literal["none", "trackio", "wandb"] = "none"
@@ -101,6 +104,7 @@ class TrainConfig:
             ("track", TRACKERS),
         ):
             _one_of(name, getattr(self, name), allowed)
+        object.__setattr__(self, "time_limit", seconds("time_limit", self.time_limit))
         _check_numbers(self)
         resolve(self.algorithm, self.settings, self.steps)
         for method in self.methods:
@@ -148,6 +152,32 @@ class TrainConfig:
         own = {"method": member.method, "seed": member.seed}
         settings = self.settings_of(member)
         return {**shared, **own, "settings": settings, "population": self._population()}
+
+    @classmethod
+    def of_run(cls, described: Mapping[str, Any], out: Path) -> "TrainConfig":
+        """The training that a run folder's config.yaml describes.
+
+        Args:
+            described: what `describe` gave for one of its members.
+            out: where the run folders are now.
+
+        Raises:
+            InputError: it does not describe a training.
+        """
+        population = described.get("population")
+        shared = ("methods", "seeds", "settings")
+        if not isinstance(population, Mapping) or not set(shared) <= set(population):
+            raise InputError(f"config.yaml has no population with {', '.join(shared)}")
+        if not all(isinstance(population[name], list) for name in shared[:2]):
+            raise InputError("config.yaml has a population whose methods or seeds are no list")
+        own = {f.name for f in fields(cls)} - {"out", *shared}
+        derived = {"out", "method", "seed", "settings", "population"}
+        if unknown := set(described) - own - derived:
+            raise InputError(f"config.yaml has the unknown entries {', '.join(map(str, unknown))}")
+        if missing := {"env", "algorithm", "steps"} - set(described):
+            raise InputError(f"config.yaml lacks {', '.join(sorted(missing))}")
+        given = {name: described[name] for name in own & set(described)}
+        return cls(out=out, **given, **{name: population[name] for name in shared})
 
     def _population(self) -> dict[str, Any]:
         shared = {"methods": list(self.methods), "seeds": list(self.seeds)}
@@ -201,6 +231,7 @@ def _check_numbers(config: TrainConfig) -> None:
     if not isinstance(config.env, str) or not config.env.strip():
         raise InputError(f"env is {config.env!r}; give a task such as Hopper")
     whole = {"steps": 1, "threads": 0, "log_every": 1, "evaluate_every": 0, "evaluate_episodes": 1}
+    whole["checkpoint_every"] = 0
     for name, least in whole.items():
         value = getattr(config, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -208,6 +239,33 @@ def _check_numbers(config: TrainConfig) -> None:
     for seed in config.seeds:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
             raise InputError(f"seed is {seed!r}; give a whole number from 0 to 2³² − 1")
-    limit = config.time_limit
-    if limit is not None and not limit > 0:
-        raise InputError(f"time_limit is {limit!r}; give seconds above 0, or leave it out")
+
+
+_DURATION = re.compile(r"(?:(?P<h>[\d.]+)h)?(?:(?P<m>[\d.]+)m)?(?:(?P<s>[\d.]+)s?)?")
+
+
+def seconds(name: str, given: float | str | None) -> float | None:
+    """A duration from seconds or a text such as 90s, 9m, 1h30m.
+
+    Raises:
+        InputError: it is none, or not above 0.
+    """
+    if given is None:
+        return None
+    try:
+        total = _total(given) if isinstance(given, str) else float(given)
+    except (ValueError, TypeError, OverflowError):
+        total = math.nan
+    if isinstance(given, bool) or not 0 < total < math.inf:
+        raise InputError(
+            f"{name} is {given!r}; give seconds above 0 or a text such as 90s, 9m or 1h30m"
+        )
+    return total
+
+
+def _total(text: str) -> float:
+    found = _DURATION.fullmatch(text.strip())
+    if not found or not any(found.groups()):
+        return math.nan
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0}
+    return sum(float(found[unit]) * size for unit, size in units.items() if found[unit])

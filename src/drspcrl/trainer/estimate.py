@@ -56,7 +56,10 @@ def estimate(config: TrainConfig, observation_size: int, action_size: int) -> Es
         # Actor, two critics and their targets, two Adam moments of each, gradients.
         learning = 14 * weights * 4 + 2 * batches + activations
     rows = config.steps // config.log_every + 1
-    disk = rows * _ROW_BYTES + 2 * weights * 4 + 8192
+    # Checkpoints share replay blocks but for those that change, and hold the learner twice each
+    # while a third is written.
+    checkpoints = replay * 5 // 4 + 3 * 14 * weights * 4 if config.algorithm != "ppo" else learning
+    disk = rows * _ROW_BYTES + 2 * weights * 4 + checkpoints + 8192
     return Estimate(members * replay, members * learning, members * disk)
 
 
@@ -83,7 +86,7 @@ def check_room(needed: Estimate, config: TrainConfig, device: Device, memory: De
     if needed.disk > room:
         raise InputError(
             f"the runs need {_readable(needed.disk)} of disk, {_readable(room)} are free at "
-            f"{config.out}; make room, or raise log_every"
+            f"{config.out}; make room, use fewer seeds or a smaller buffer_size, or raise log_every"
         )
 
 

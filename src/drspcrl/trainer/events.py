@@ -19,12 +19,17 @@ class EventWriter:
 
     Args:
         folder: the run folder.
+        after: a step whose later events in earlier files no longer count, None for none.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, after: int | None = None):
         name = f"events.out.tfevents.{time.time_ns() // 10**9}.{os.getpid()}"
         self._file = open(folder / name, "ab")  # noqa: SIM115  # stays open for the whole run
         self._write(_field(3, _BYTES, _sized(b"brain.Event:2")))
+        if after is not None:
+            # A session that starts at a step: TensorBoard drops what it knows from there on.
+            start = _field(7, _BYTES, _sized(_field(1, _VARINT, _varint(1))))
+            self._write(_field(2, _VARINT, _varint(after + 1)) + start)
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
         """One event with several scalars."""

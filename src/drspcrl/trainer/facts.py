@@ -26,6 +26,17 @@ def facts(device: Device) -> dict[str, Any]:
     }
 
 
+def version_changes(before: Any) -> list[str]:
+    """What was another version when a run was begun, e.g. "mujoco 4.0.0 (it was 3.3.7)"."""
+    known = before if isinstance(before, dict) else {}
+    now = {"python": platform.python_version(), **_versions()}
+    return [
+        f"{name} {version} (it was {known[name]})"
+        for name, version in now.items()
+        if name in known and known[name] != version
+    ]
+
+
 def _versions() -> dict[str, str]:
     found = {}
     for name in _PACKAGES:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,12 @@ class Loop(ABC):
         state: the members' learner states, stacked.
         steps: environment steps of each member so far.
         metrics: what the newest updates said, [M] each; nan or empty before the first.
+        saved: names of the attributes that decide the future, besides the environments: whatever
+            `iterate` or a setter changes and a later `iterate` reads. Arrays are [M, ...]; plain
+            numbers belong to all members.
     """
+
+    saved: ClassVar[tuple[str, ...]] = ()
 
     collector: Collector
     learner: Any
@@ -47,8 +52,25 @@ class Loop(ABC):
         """What a curriculum is told, [M, …] each; empty from plain learners."""
 
     @abstractmethod
+    def restart(self, first: np.ndarray) -> None:
+        """Go on in new episodes, the running ones being lost.
+
+        Args:
+            first: their first observations, [M, E, O].
+        """
+
+    @abstractmethod
+    def extend(self, steps: int) -> None:
+        """Make a run longer than it was made for."""
+
     def tree(self) -> dict[str, Any]:
         """Everything that decides the future, besides the environments, as one tree."""
+        return {name.removeprefix("_"): getattr(self, name) for name in self.saved}
+
+    def restore(self, tree: dict[str, Any]) -> None:
+        """Go on from the `tree` of a loop that was made in the same way."""
+        for name in self.saved:
+            setattr(self, name, tree[name.removeprefix("_")])
 
     def set_epsilon(self, values: np.ndarray) -> None:
         """Train against another radius from the next iteration on; nothing is compiled anew.

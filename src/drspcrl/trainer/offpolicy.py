@@ -39,6 +39,11 @@ class OffPolicyLoop(Loop):
         uncertainty: what the members are trained against, [M] each.
     """
 
+    saved = (
+        *("state", "replay", "_outcome", "_probed", "metrics"),
+        *("steps", "updates", "uncertainty"),
+    )
+
     def __init__(
         self,
         learner: OffPolicyLearner,
@@ -56,7 +61,7 @@ class OffPolicyLoop(Loop):
         self._envs, self._size = collector.envs, collector.observation_size
         self._learning_starts = settings["learning_starts"]
         self._updates = round(self._envs * settings["updates_per_step"])
-        self._batch = settings["batch_size"]
+        self._batch, self._buffer_size = settings["batch_size"], settings["buffer_size"]
         # A GPU wants few dispatches. On a CPU a loop inside of one would run on a single core.
         self._per_dispatch = 1 if device.platform == "cpu" else self._updates
         self._device, self._memory = device, memory
@@ -133,16 +138,19 @@ class OffPolicyLoop(Loop):
         self.metrics = self.metrics | found.log
         return {name: np.asarray(numbers) for name, numbers in found.signal.items()}
 
-    def tree(self) -> dict[str, Any]:
-        """Learners, replay, the newest outcome and the counters that the keys are folded with."""
-        return {
-            "state": self.state,
-            "replay": self.replay,
-            "outcome": self._outcome,
-            "probed": self._probed,
-            "steps": self.steps,
-            "updates": self.updates,
-        }
+    def restart(self, first: np.ndarray) -> None:
+        """See `Loop`; what the lost episodes brought stays in the replay."""
+        place = jax.device_put(first, self._memory)
+        self.replay = jax.jit(jax.vmap(replays.begin), donate_argnums=0)(self.replay, place)
+        padding = np.zeros((*first.shape[:2], self._size + 3), np.float32)
+        self._outcome = jax.device_put(np.concatenate([first, padding], axis=-1), self._device)
+
+    def extend(self, steps: int) -> None:
+        """See `Loop`; a replay that the shorter run bounded grows, and keeps what it holds."""
+        rows = -(-min(self._buffer_size, steps) // self._envs)
+        if rows > self.replay.action.shape[2]:
+            grow = partial(replays.grow, transitions=rows)
+            self.replay = jax.jit(jax.vmap(grow))(self.replay)
 
     def _compile(self) -> None:
         learner, size, starts = self.learner, self._size, self._learning_starts

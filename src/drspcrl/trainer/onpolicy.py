@@ -34,6 +34,8 @@ class OnPolicyLoop(Loop):
         uncertainty: what the members are trained against, [M] each.
     """
 
+    saved = ("state", "_observation", "_starts", "_signal", "steps", "uncertainty")
+
     def __init__(
         self,
         learner: PPO,
@@ -100,6 +102,16 @@ class OnPolicyLoop(Loop):
             progress,
         )
 
+    def restart(self, first: np.ndarray) -> None:
+        """See `Loop`; the running discounted returns begin at 0 as after any episode's end."""
+        self._observation = first
+        self._starts = None if self._starts is None else first.copy()
+        self.state = self.state._replace(returns=jnp.zeros_like(self.state.returns))
+
+    def extend(self, steps: int) -> None:
+        """See `Loop`; the learning rate follows the longer run's line from here on."""
+        self._total = steps
+
     def signal(self) -> dict[str, np.ndarray]:
         """What the newest rollout tells the members' curricula, [M, ...] each.
 
@@ -107,16 +119,6 @@ class OnPolicyLoop(Loop):
         units of normalised rewards. Empty before the first update, and of plain learners.
         """
         return {name: np.asarray(numbers) for name, numbers in self._signal.items()}
-
-    def tree(self) -> dict[str, Any]:
-        """Learners, the newest observations, signal and counter that the keys are folded with."""
-        return {
-            "state": self.state,
-            "observation": self._observation,
-            "starts": self._starts,
-            "signal": self._signal,
-            "steps": self.steps,
-        }
 
     def _remember_starts(self, ended: np.ndarray) -> None:
         if self._starts is not None and ended.any():

@@ -21,10 +21,13 @@ class Progress:
         methods: the method of each member, in order.
         total: steps of each member.
         console: where to show it.
+        first: the step that this part of the run begins at.
     """
 
-    def __init__(self, methods: Sequence[str], total: int, console: Console | None = None):
-        self._methods, self._total = list(methods), total
+    def __init__(
+        self, methods: Sequence[str], total: int, console: Console | None = None, first: int = 0
+    ):
+        self._methods, self._total, self._first = list(methods), total, first
         self._console = console or Console()
         self._live = Live(console=self._console, auto_refresh=False)
         self._begun = self._shown = time.monotonic()
@@ -64,7 +67,8 @@ class Progress:
 
     def _lines(self, step: int, rows: Sequence[Mapping[str, float]]) -> list[tuple[str, ...]]:
         elapsed = time.monotonic() - self._begun
-        left = _clock(elapsed * (self._total - step) / step) if step < self._total else "done"
+        pace = elapsed / max(1, step - self._first)
+        left = _clock(pace * (self._total - step)) if step < self._total else "done"
         lines = []
         for method in dict.fromkeys(self._methods):
             mine = [i for i, name in enumerate(self._methods) if name == method]

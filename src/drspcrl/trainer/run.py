@@ -1,8 +1,12 @@
 """`drspcrl.train`: from a configuration to run folders."""
 
+import errno
 import math
 import os
+import signal
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -11,21 +15,30 @@ import jax
 import numpy as np
 from rich.console import Console
 
+from drspcrl.checkpoint import Saved
+from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.trainer.algorithms import as_policy, make_loop, policy_parts
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.estimate import check_room, choose_devices, estimate
 from drspcrl.trainer.facts import facts
-from drspcrl.trainer.folder import RunFolder, check_unused
+from drspcrl.trainer.folder import RunFolder, check_unused, held_new
 from drspcrl.trainer.judge import Judge
 from drspcrl.trainer.progress import Progress
+from drspcrl.trainer.saving import finite_members, member_parts, put_back
+from drspcrl.trainer.stopping import Stop
 from drspcrl.trainer.tracking import Tracker
 from drspcrl.trainer.world import World, perturbations_of
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO)
 
 
 def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ...]:
     """Train a population and leave one run folder for each member.
+
+    A SIGINT or SIGTERM ends it after the step at hand, with a checkpoint; then KeyboardInterrupt
+    or SystemExit is raised. `drspcrl.resume` goes on from there.
 
     Args:
         config: what to train.
@@ -35,27 +48,36 @@ def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ..
         The run folders, in the order of `config.members`.
 
     Raises:
-        InputError: something in the configuration does not fit; nothing has been written then.
+        InputError: something in the configuration does not fit; nothing has been written then. Or
+            the disk took no more; what was saved before is whole.
     """
     console = console or Console()
     check_unused(config)
     if config.deterministic:
-        _ask_for_determinism()
-    with Trainer(config, console) as trainer:
+        ask_for_determinism()
+    trainer = Trainer(config, console)
+    with one_line_for_the_disk(config.out), held_new(config) as folders, trainer:
+        trainer.begin(folders)
         trainer.run()
-    return tuple(folder.path for folder in trainer.folders)
+    return trainer.outcome()
 
 
 class Trainer:
-    """A training in progress; as a context it leaves every folder with its last policy and status.
+    """A training in progress; as a context it leaves every folder with its status.
 
     Args:
         config: what to train.
         console: where progress is shown.
+        total: the length that the run was made for before, where it is made longer.
+
+    Attributes:
+        extra: a tree for each member that is saved and restored with it; for what decides the
+            future outside of the loop, such as a curriculum's state.
+        alive: members that go on, [M].
     """
 
-    def __init__(self, config: TrainConfig, console: Console):
-        self.config = config
+    def __init__(self, config: TrainConfig, console: Console, total: int | None = None):
+        self.config, self.console = config, console
         members, settings = config.members, config.resolved
         seeds = [member.seed for member in members]
         device, memory = choose_devices(config)
@@ -77,40 +99,109 @@ class Trainer:
             f"{len(members)} runs of {config.steps:,} steps on {device.device_kind}: {needed}",
             highlight=False,
         )
+        self.stop = Stop(config.time_limit)
         self.loop = make_loop(
-            config.algorithm, settings, collector, seeds, config.steps, device, memory
+            config.algorithm, settings, collector, seeds, total or config.steps, device, memory
         )
-        known = facts(device)
-        self.folders = [RunFolder(config, member, known) for member in members]
-        self.progress = Progress([member.method for member in members], config.steps, console)
-        self._begun = time.monotonic()
-        self._last_row = (self._begun, 0)
+        self.extra: list[Any] = [{} for _ in members]
+        self.alive = np.ones(len(members), bool)
+        self.folders: Sequence[RunFolder] = ()
+        resumable = {"resume": "exact" if collector.exact else "episode"}
+        self._facts = {**facts(device), **resumable}
+        self._saved_at = -1
+
+    def begin(self, folders: Sequence[RunFolder]) -> None:
+        """Begin every member's run in its folder."""
+        self.folders = folders
+        for folder, member in zip(folders, self.config.members, strict=True):
+            folder.begin(self.config, member, self._facts)
+        self._start_clock()
+
+    def go_on(self, folders: Sequence[RunFolder], saved: Sequence[Saved | None]) -> None:
+        """Go on from a checkpoint of each member; one without a checkpoint has diverged.
+
+        It keeps its place in the population, filled with another member, and is not looked at.
+        """
+        self.folders = folders
+        self.alive = np.array([one is not None for one in saved])
+        living = next(one for one in saved if one is not None)
+        self.extra = put_back(self.loop, [one or living for one in saved], self.extra)
+        self.loop.extend(self.config.steps)
+        for folder, member, one in zip(folders, self.config.members, saved, strict=True):
+            if one is not None:
+                for lost in folder.go_on(self.config, member, self._facts, one):
+                    self.warn(lost)
+        self._saved_at = living.step
+        self._start_clock()
 
     def run(self) -> None:
-        """Train to the end, or to the time limit."""
+        """Train to the end, to the time limit or until a signal comes."""
         config, loop = self.config, self.loop
-        with self.progress:
-            while loop.steps < config.steps and not self.out_of_time:
+        with self.progress, self.stop:
+            while loop.steps < config.steps and self.alive.any():
                 before = loop.steps
                 loop.iterate()
                 self.world.advance(loop)
+                self._stop_faulty(~loop.collector.faulty, "actions or observations")
                 scores = None
                 if _passed(before, loop.steps, config.evaluate_every):
                     scores = self._evaluate()
                 due = _passed(before, loop.steps, config.log_every) or scores is not None
                 if due or loop.steps >= config.steps:
                     self._log(scores)
+                if _passed(before, loop.steps, config.checkpoint_every):
+                    self.save()
+                if self.stop.now:  # after an iteration, so that the shortest piece gets on
+                    break
+            self.save()
 
-    @property
-    def out_of_time(self) -> bool:
-        """Whether the time limit is reached."""
-        limit = self.config.time_limit
-        return limit is not None and time.monotonic() - self._begun >= limit
+    def save(self) -> None:
+        """Write a checkpoint of every member that goes on."""
+        step = self.loop.steps
+        if self._saved_at == step:
+            return
+        policies = self.policies()
+        self._check_members()
+        parts = member_parts(self.loop, self.extra)
+        for k in np.flatnonzero(self.alive):
+            policy = policies[k]
+            assert policy is not None, "a member with finite parameters has a policy"
+            self.folders[k].save(step, parts[k], policy, self.config.steps)
+        for k in np.flatnonzero(self.alive):  # only now: until here the one before is the newest
+            self.folders[k].store.keep()
+        self._saved_at = step
 
     def policies(self) -> list[Policy | None]:
         """The members' present policies; None for one that is not finite any more."""
         parts = jax.tree.map(np.asarray, policy_parts(self.config.algorithm, self.loop.state))
-        return [self._policy(jax.tree.map(itemgetter(k), parts)) for k in range(len(self.folders))]
+        return [self._policy(jax.tree.map(itemgetter(k), parts)) for k in range(len(self.alive))]
+
+    def outcome(self) -> tuple[Path, ...]:
+        """The run folders, once it is over.
+
+        Raises:
+            KeyboardInterrupt, SystemExit: a signal ended it.
+        """
+        if self.stop.signal is not None:
+            self.console.print(
+                f"{self.stop.signal.name} at step {self.loop.steps:,}, saved; go on with "
+                f"drspcrl resume {self.config.out}",
+                highlight=False,
+                soft_wrap=True,
+            )
+            if self.stop.signal == signal.SIGINT:
+                raise KeyboardInterrupt
+            raise SystemExit(128 + self.stop.signal)
+        return tuple(folder.path for folder in self.folders)
+
+    def warn(self, message: str) -> None:
+        """Say something that does not stop the training."""
+        self.console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
+
+    def _start_clock(self) -> None:
+        methods, first = [member.method for member in self.config.members], self.loop.steps
+        self.progress = Progress(methods, self.config.steps, self.console, first)
+        self._last_row = (time.monotonic(), first)
 
     def _policy(self, parts: Any) -> Policy | None:
         collector, config = self.loop.collector, self.config
@@ -118,19 +209,44 @@ class Trainer:
             return None
         return as_policy(config.algorithm, parts, config.resolved, collector.low, collector.high)
 
+    def _check_members(self) -> None:
+        self._stop_faulty(np.asarray(finite_members(self.loop.state)), "parameters")
+        losses = [v for name, v in self.loop.metrics.items() if name.endswith("loss")]
+        if losses:
+            # A loss that was not measured is nan; one that is nan has spoilt the parameters.
+            self._stop_faulty(~np.isinf(losses).any(axis=0), "losses")
+
+    def _stop_faulty(self, sound: np.ndarray, what: str) -> None:
+        for k in np.flatnonzero(self.alive & ~sound):
+            self.alive[k] = False
+            folder = self.folders[k]
+            steps = folder.store.steps()
+            folder.close("diverged", self.loop.steps, fault=f"its {what} are not finite")
+            last = f"its last good checkpoint is of step {steps[-1]:,}" if steps else "it has none"
+            self.warn(
+                f"{folder.path.name} diverged: its {what} are not finite at step "
+                f"{self.loop.steps:,}; {last}; the other runs go on"
+            )
+
     def _evaluate(self) -> np.ndarray:
         assert self.judge is not None
         scores = self.judge.returns(self.loop.deterministic_actions).mean(axis=1)
-        for folder, policy, score in zip(self.folders, self.policies(), scores, strict=True):
+        policies = self.policies()
+        for k in np.flatnonzero(self.alive):
+            policy = policies[k]
             if policy is not None:
-                folder.offer_best(policy, self.loop.steps, float(score))
+                self.folders[k].offer_best(policy, self.loop.steps, float(scores[k]))
         return scores
 
     def _log(self, scores: np.ndarray | None) -> None:
+        self._check_members()
         rows = self._rows(scores)
-        for folder, row in zip(self.folders, rows, strict=True):
-            folder.add_row(row)
-            self.tracker.log(folder.path.name, self.loop.steps, row)
+        for k, (folder, row) in enumerate(zip(self.folders, rows, strict=True)):
+            if self.alive[k]:
+                folder.add_row(row)
+                self.tracker.log(folder.path.name, self.loop.steps, row)
+            else:
+                row.update({name: math.nan for name in row if name != "step"})
         self.progress.show(rows)
 
     def _rows(self, scores: np.ndarray | None) -> list[dict[str, float]]:
@@ -160,25 +276,44 @@ class Trainer:
         return self
 
     def __exit__(self, kind: type | None, *rest: Any) -> None:
-        status = {None: "stopped", KeyboardInterrupt: "interrupted"}.get(kind, "failed")
-        if self.loop.steps >= self.config.steps:
-            status = "finished"
-        for folder, policy in zip(self.folders, self.policies(), strict=True):
-            if policy is not None:
-                folder.save_policy(policy)
-            folder.close("diverged" if policy is None else status, self.loop.steps)
+        # After an error the disk may take no more; then the error is what matters.
+        with suppress(*(() if kind is None else (OSError,))):
+            for folder in self.folders:
+                if folder.begun:
+                    folder.close(self._status(kind), self.loop.steps)
         self.tracker.close()
         self.loop.collector.close()
         self.world.close()
         if self.judge is not None:
             self.judge.close()
 
+    def _status(self, kind: type | None) -> str:
+        if kind is not None:
+            return "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+        if self.loop.steps >= self.config.steps:
+            return "finished"
+        return "stopped" if self.stop.signal is None else "interrupted"
+
+
+@contextmanager
+def one_line_for_the_disk(out: Path) -> Iterator[None]:
+    """An `InputError` where the disk is full or may not be written to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise InputError(
+            f"{error.filename or out} cannot be written: {error.strerror}; what was saved before "
+            f"is whole: make room, then drspcrl resume {out}"
+        ) from error
+
 
 def _passed(before: int, after: int, every: int) -> bool:
     return every > 0 and before // every != after // every
 
 
-def _ask_for_determinism() -> None:
+def ask_for_determinism() -> None:
     """Read when JAX first finds its devices, so a process that has already computed is too late."""
     flag = "--xla_gpu_deterministic_ops=true"
     flags = os.environ.get("XLA_FLAGS", "")

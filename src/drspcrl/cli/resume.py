@@ -1,0 +1,31 @@
+"""`drspcrl resume`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from drspcrl.cli.durations import Duration
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on exactly where a training stopped, or make it longer.
+
+    The runs of a population go on together, also if the folder of one of them is given.
+    """
+
+    dir: Annotated[Path, tyro.conf.Positional]
+    """The OUT of a training, or a run folder in it."""
+    steps: int | None = None
+    """A new length of each run, above the old one."""
+    time_limit: Duration = None
+    """Stop again after this time: seconds, or a text such as 9m or 1h30m."""
+
+    def run(self) -> None:
+        """Go on; exit with code 1 if a run diverged."""
+        from drspcrl.cli.outcome import show
+        from drspcrl.trainer.resume import resume
+
+        show(resume(self.dir, self.steps, self.time_limit))

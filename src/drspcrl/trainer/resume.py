@@ -1,0 +1,134 @@
+"""`drspcrl.resume`: go on exactly where a population stopped."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from drspcrl.checkpoint import Saved
+from drspcrl.errors import InputError
+from drspcrl.runs import find_runs, read_config, read_info
+from drspcrl.trainer.config import TrainConfig
+from drspcrl.trainer.facts import version_changes
+from drspcrl.trainer.folder import RunFolder, held
+from drspcrl.trainer.run import Trainer, ask_for_determinism, one_line_for_the_disk
+from drspcrl.trainer.saving import newest_common
+
+
+def resume(
+    folder: str | Path,
+    steps: int | None = None,
+    time_limit: float | str | None = None,
+    console: Console | None = None,
+) -> tuple[Path, ...]:
+    """Go on with what stopped, as if it never had.
+
+    Members of a population go on together, also if the folder of one of them is given: what they
+    compute is bit for bit the same only in the same population.
+
+    Args:
+        folder: a run folder, or a folder with run folders at any depth.
+        steps: a new length, to make finished or unfinished runs longer.
+        time_limit: when to stop again, as in `TrainConfig`; the earlier limit does not count.
+        console: where progress is shown, standard output by default.
+
+    Returns:
+        The run folders of every population that went on.
+
+    Raises:
+        InputError: there is nothing to go on with, or no checkpoint that is whole.
+    """
+    console = console or Console()
+    found = populations(Path(folder))
+    waiting = [replace(c, steps=_length(c, steps), time_limit=time_limit) for c in found]
+    waiting = [config for config in waiting if not _finished(config)]
+    if not waiting:
+        raise InputError(
+            f"every run below {folder} is finished; --steps N above {found[0].steps} makes them "
+            "longer"
+        )
+    return sum((_go_on(config, console) for config in waiting), ())
+
+
+def populations(folder: Path) -> list[TrainConfig]:
+    """The trainings that the run folders at or below a folder belong to.
+
+    Raises:
+        InputError: there are none, or one does not say what it is.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; give a run folder or the folder of a training")
+    found: list[TrainConfig] = []
+    for run in find_runs(folder.resolve()):
+        try:
+            config = TrainConfig.of_run(read_config(run), run.parent)
+        except InputError as error:
+            raise InputError(f"{run} cannot go on: {error}") from None
+        if run not in map(config.folder, config.members):
+            raise InputError(f"{run} has another name than its config.yaml says; rename it back")
+        if config not in found:
+            found.append(config)
+    if not found:
+        raise InputError(f"no run at or below {folder}; give the --out of an earlier training")
+    return found
+
+
+def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
+    paths = [config.folder(member) for member in config.members]
+    if lost := [path for path in paths if not path.is_dir()]:
+        raise InputError(
+            f"{lost[0]} is missing; a population goes on as a whole, with all of its "
+            f"{len(paths)} runs"
+        )
+    if config.deterministic:
+        ask_for_determinism()
+
+    def warn(message: str) -> None:
+        console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
+
+    with one_line_for_the_disk(config.out), held(paths) as folders:
+        saved = _checkpoints(folders, console, warn)
+        living = next(one for one in saved if one is not None)
+        for change in version_changes(read_info(paths[0]).get("versions")):
+            warn(f"{config.out} goes on with {change}; results may differ from here on")
+        trainer = Trainer(config, console, total=living.notes["total"])
+        console.print(f"going on at step {living.step:,}", highlight=False)
+        with trainer:
+            trainer.go_on(folders, saved)
+            trainer.run()
+    return trainer.outcome()
+
+
+def _checkpoints(folders: list[RunFolder], console: Console, warn) -> list[Saved | None]:
+    """The checkpoints to go on from, None for members that have diverged."""
+    diverged = [read_info(folder.path).get("status") == "diverged" for folder in folders]
+    alive = [folder for folder, gone in zip(folders, diverged, strict=True) if not gone]
+    if not alive:
+        raise InputError(f"every run in {folders[0].path.parent} has diverged; train anew")
+    found = iter(newest_common(alive, warn))
+    return [None if gone else next(found) for gone in diverged]
+
+
+def _length(config: TrainConfig, steps: int | None) -> int:
+    if steps is None:
+        return config.steps
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < config.steps:
+        raise InputError(
+            f"steps is {steps!r}; {config.out} is made for {config.steps}, give at least that"
+        )
+    return steps
+
+
+def _finished(config: TrainConfig) -> bool:
+    """Whether every member is done; one that was killed says that it is running."""
+    return all(_done(config.folder(member), config.steps) for member in config.members)
+
+
+def _done(run: Path, steps: int) -> bool:
+    try:
+        info = read_info(run)
+    except InputError as error:
+        raise InputError(f"{run} cannot go on: {error}") from None
+    reached = info.get("steps")
+    long_enough = isinstance(reached, int) and reached >= steps
+    return info.get("status") == "diverged" or (info.get("status") == "finished" and long_enough)

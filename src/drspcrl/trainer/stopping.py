@@ -1,0 +1,55 @@
+"""When to stop before the end: a time limit, SIGTERM, SIGINT."""
+
+import signal
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stop:
+    """As a context it turns the first signal into a request, so that the step at hand is finished.
+
+    A second signal does what it would have done without it. Outside of the main thread, where
+    Python allows no signal handlers, only the time limit counts.
+
+    Args:
+        seconds: the time limit, None for none.
+
+    Attributes:
+        signal: the signal that came, None for none.
+    """
+
+    def __init__(self, seconds: float | None):
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self.signal: signal.Signals | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    @property
+    def now(self) -> bool:
+        """Whether to stop."""
+        return self.signal is not None or self.out_of_time
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time limit is reached."""
+        return self._end is not None and time.monotonic() >= self._end
+
+    def __enter__(self) -> "Stop":
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._restore()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.signal = signal.Signals(number)
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
