@@ -26,6 +26,6 @@ class Resume:
     def run(self) -> None:
         """Go on; exit with code 1 if a run diverged."""
         from drspcrl.cli.outcome import show
-        from drspcrl.trainer.resume import resume
+        from drspcrl.trainer.resuming import resume
 
         show(resume(self.dir, self.steps, self.time_limit))

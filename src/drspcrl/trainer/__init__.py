@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "TrainConfig": "drspcrl.trainer.config",
-    "resume": "drspcrl.trainer.resume",
+    "resume": "drspcrl.trainer.resuming",
     "train": "drspcrl.trainer.run",
 }
 
@@ -13,7 +13,7 @@ __all__ = ["TrainConfig", "resume", "train"]
 
 if TYPE_CHECKING:
     from drspcrl.trainer.config import TrainConfig
-    from drspcrl.trainer.resume import resume
+    from drspcrl.trainer.resuming import resume
     from drspcrl.trainer.run import train
 
 
