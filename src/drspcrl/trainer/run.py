@@ -163,11 +163,11 @@ class Trainer:
         policies = self.policies()
         self._check_members()
         parts = member_parts(self.loop, self.extra)
-        for k in np.flatnonzero(self.alive):
+        for k in _where(self.alive):
             policy = policies[k]
             assert policy is not None, "a member with finite parameters has a policy"
             self.folders[k].save(step, parts[k], policy, self.config.steps)
-        for k in np.flatnonzero(self.alive):  # only now: until here the one before is the newest
+        for k in _where(self.alive):  # only now: until here the one before is the newest
             self.folders[k].store.keep()
         self._saved_at = step
 
@@ -214,10 +214,10 @@ class Trainer:
         losses = [v for name, v in self.loop.metrics.items() if name.endswith("loss")]
         if losses:
             # A loss that was not measured is nan; one that is nan has spoilt the parameters.
-            self._stop_faulty(~np.isinf(losses).any(axis=0), "losses")
+            self._stop_faulty(~np.any(np.isinf(losses), axis=0), "losses")
 
     def _stop_faulty(self, sound: np.ndarray, what: str) -> None:
-        for k in np.flatnonzero(self.alive & ~sound):
+        for k in _where(self.alive & ~sound):
             self.alive[k] = False
             folder = self.folders[k]
             steps = folder.store.steps()
@@ -232,7 +232,7 @@ class Trainer:
         assert self.judge is not None
         scores = self.judge.returns(self.loop.deterministic_actions).mean(axis=1)
         policies = self.policies()
-        for k in np.flatnonzero(self.alive):
+        for k in _where(self.alive):
             policy = policies[k]
             if policy is not None:
                 self.folders[k].offer_best(policy, self.loop.steps, float(scores[k]))
@@ -307,6 +307,10 @@ def one_line_for_the_disk(out: Path) -> Iterator[None]:
             f"{error.filename or out} cannot be written: {error.strerror}; what was saved before "
             f"is whole: make room, then drspcrl resume {out}"
         ) from error
+
+
+def _where(mask: np.ndarray) -> list[int]:
+    return [k for k, is_so in enumerate(mask) if is_so]
 
 
 def _passed(before: int, after: int, every: int) -> bool:

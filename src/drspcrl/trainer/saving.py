@@ -39,7 +39,9 @@ def put_back(loop: Loop, saved: Sequence[Saved], extra: Sequence[Any]) -> list[A
     """
     tree = join(saved, "loop", loop.tree())
     for name, value in tree.items():
-        if value == {}:  # nothing is known of it before the first iteration
+        if (
+            isinstance(value, dict) and not value
+        ):  # nothing is known of it before the first iteration
             tree[name] = _stacked(saved, f"loop/{name}")
     loop.restore(tree)
     first = loop.collector.restore(_stacked(saved, "collector"))
