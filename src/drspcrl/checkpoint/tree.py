@@ -55,10 +55,13 @@ def to_place(value: Any, template: Any) -> Any:
         ValueError: it has another type or shape than the template.
     """
     if is_plain(template):
+        value = value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray) else value
         if type(value) is not type(template):
             raise ValueError(f"{type(value).__name__} where {type(template).__name__} is needed")
         return value
     like = jax.random.key_data(template) if is_key(template) else template
+    if is_plain(value) and like.ndim == 0:
+        value = np.asarray(value, like.dtype)
     if (np.shape(value), np.asarray(value).dtype) != (like.shape, like.dtype):
         found = f"{np.asarray(value).dtype}{list(np.shape(value))}"
         raise ValueError(f"{found} where {like.dtype}{list(like.shape)} is needed")

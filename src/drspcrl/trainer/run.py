@@ -71,8 +71,6 @@ class Trainer:
         total: the length that the run was made for before, where it is made longer.
 
     Attributes:
-        extra: a tree for each member that is saved and restored with it; for what decides the
-            future outside of the loop, such as a curriculum's state.
         alive: members that go on, [M].
     """
 
@@ -103,7 +101,6 @@ class Trainer:
         self.loop = make_loop(
             config.algorithm, settings, collector, seeds, total or config.steps, device, memory
         )
-        self.extra: list[Any] = [{} for _ in members]
         self.alive = np.ones(len(members), bool)
         self.folders: Sequence[RunFolder] = ()
         resumable = {"resume": "exact" if collector.exact else "episode"}
@@ -125,7 +122,7 @@ class Trainer:
         self.folders = folders
         self.alive = np.array([one is not None for one in saved])
         living = next(one for one in saved if one is not None)
-        self.extra = put_back(self.loop, [one or living for one in saved], self.extra)
+        self._restore_extra(put_back(self.loop, saved, self._extra()))
         self.loop.extend(self.config.steps)
         for folder, member, one in zip(folders, self.config.members, saved, strict=True):
             if one is not None:
@@ -162,7 +159,7 @@ class Trainer:
             return
         policies = self.policies()
         self._check_members()
-        parts = member_parts(self.loop, self.extra)
+        parts = member_parts(self.loop, self._extra())
         for k in _where(self.alive):
             policy = policies[k]
             assert policy is not None, "a member with finite parameters has a policy"
@@ -170,6 +167,14 @@ class Trainer:
         for k in _where(self.alive):  # only now: until here the one before is the newest
             self.folders[k].store.keep()
         self._saved_at = step
+
+    def _extra(self) -> list[dict[str, Any]]:
+        """What decides the future besides the loop: one plain tree for each member."""
+        return [{"world": own} for own in self.world.trees(len(self.alive))]
+
+    def _restore_extra(self, trees: Sequence[dict[str, Any]]) -> None:
+        """Go on from what `_extra` gave."""
+        self.world.restore([tree["world"] for tree in trees])
 
     def policies(self) -> list[Policy | None]:
         """The members' present policies; None for one that is not finite any more."""

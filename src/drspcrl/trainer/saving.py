@@ -23,12 +23,13 @@ def member_parts(loop: Loop, extra: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def put_back(loop: Loop, saved: Sequence[Saved], extra: Sequence[Any]) -> list[Any]:
+def put_back(loop: Loop, saved: Sequence[Saved | None], extra: Sequence[Any]) -> list[Any]:
     """Let a fresh loop go on from checkpoints of its members.
 
     Args:
         loop: made as the saved one was made.
-        saved: a checkpoint of each member, all of the same step.
+        saved: a checkpoint of each member, all of the same step; None for one that has diverged,
+            whose place in the loop is filled with another member.
         extra: fresh trees of the kind that were handed in, as templates.
 
     Returns:
@@ -37,17 +38,21 @@ def put_back(loop: Loop, saved: Sequence[Saved], extra: Sequence[Any]) -> list[A
     Raises:
         InputError: a checkpoint does not fit.
     """
-    tree = join(saved, "loop", loop.tree())
+    living = next(one for one in saved if one is not None)
+    filled = [one or living for one in saved]
+    tree = join(filled, "loop", loop.tree())
     for name, value in tree.items():
-        if (
-            isinstance(value, dict) and not value
-        ):  # nothing is known of it before the first iteration
-            tree[name] = _stacked(saved, f"loop/{name}")
+        if isinstance(value, dict) and not value:  # it is unknown before the first iteration
+            tree[name] = _stacked(filled, f"loop/{name}")
     loop.restore(tree)
-    first = loop.collector.restore(_stacked(saved, "collector"))
+    try:
+        first = loop.collector.restore(_stacked(filled, "collector"))
+    except KeyError as error:
+        raise InputError(f"{living.path} lacks {error} of its environments") from None
     if first is not None:
         loop.restart(first)
-    return [one.like("extra", own) for one, own in zip(saved, extra, strict=True)]
+    pairs = zip(saved, extra, strict=True)
+    return [own if one is None else one.like("extra", own) for one, own in pairs]
 
 
 def _stacked(saved: Sequence[Saved], part: str) -> dict[str, np.ndarray]:
