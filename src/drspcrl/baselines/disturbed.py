@@ -1,9 +1,10 @@
 """What a practitioner would try first: train under the kind of disturbance that is expected."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from drspcrl.perturbations import Perturbation
+if TYPE_CHECKING:
+    from drspcrl.perturbations import Perturbation
 
 # method → perturbations of its training, each with the setting that holds its level
 DISTURBANCES = {
@@ -15,7 +16,7 @@ DISTURBANCES = {
 }
 
 
-def training_perturbations(method: str, settings: Mapping[str, Any]) -> tuple[Perturbation, ...]:
+def training_perturbations(method: str, settings: Mapping[str, Any]) -> "tuple[Perturbation, ...]":
     """What perturbs the simulator that a member of this method trains in, the innermost first.
 
     Args:
@@ -25,5 +26,9 @@ def training_perturbations(method: str, settings: Mapping[str, Any]) -> tuple[Pe
     Raises:
         InputError: a level that the perturbation does not have.
     """
-    levels = ((name, settings[level]) for name, level in DISTURBANCES.get(method, ()))
+    if method not in DISTURBANCES:
+        return ()
+    from drspcrl.perturbations import Perturbation  # loads Gymnasium, which a help text need not
+
+    levels = ((name, settings[level]) for name, level in DISTURBANCES[method])
     return tuple(Perturbation(name, level) for name, level in levels if level > 0)

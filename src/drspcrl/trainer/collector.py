@@ -119,7 +119,10 @@ class Collector:
 
     def starts(self, rounds: int = 4) -> np.ndarray:
         """Observations that episodes may start with, [members, rounds·envs, O]; it resets all."""
-        seeds = [[(s, e, k, STARTS) for s in self._seeds for e in range(self.envs)] for k in range(rounds)]
+        seeds = [
+            [(s, e, k, STARTS) for s in self._seeds for e in range(self.envs)]
+            for k in range(rounds)
+        ]
         drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
         shape = (rounds, self.members, self.envs, -1)
         by_member = np.stack(drawn).reshape(shape).swapaxes(0, 1)

@@ -34,7 +34,7 @@ class OnPolicyLoop(Loop):
         uncertainty: what the members are trained against, [M] each.
     """
 
-    saved = ("state", "_observation", "_starts", "_signal", "steps", "uncertainty")
+    saved = ("state", "_observation", "_starts", "_signal", "metrics", "steps", "uncertainty")
 
     def __init__(
         self,
