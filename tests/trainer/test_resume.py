@@ -111,7 +111,7 @@ def test_finished_runs_are_made_longer(algorithm, small, tmp_path):
     # Long episodes: where they are very short, transitions leave the shorter run's buffer early.
     env = "probe/constant"
     train(small(algorithm, tmp_path / "a", env=env, steps=128), QUIET)
-    with pytest.raises(InputError, match="--steps N above 128 makes them longer"):
+    with pytest.raises(InputError, match="--steps N above 128 makes finished ones longer"):
         resume(tmp_path / "a", console=QUIET)
     with pytest.raises(InputError, match="made for 128, give at least that"):
         resume(tmp_path / "a", steps=100, console=QUIET)

@@ -44,8 +44,8 @@ def resume(
     waiting = [config for config in waiting if not _finished(config)]
     if not waiting:
         raise InputError(
-            f"every run below {folder} is finished; --steps N above {found[0].steps} makes them "
-            "longer"
+            f"every run below {folder} is finished or has diverged; --steps N above "
+            f"{found[0].steps} makes finished ones longer"
         )
     return sum((_go_on(config, console) for config in waiting), ())
 

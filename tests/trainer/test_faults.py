@@ -1,0 +1,256 @@
+"""What may go wrong with a run's folder or one of its members, and the one line that says so."""
+
+import errno
+import io
+import json
+import os
+import shutil
+
+import jax
+import numpy as np
+import pytest
+from rich.console import Console
+
+from drspcrl.checkpoint import FolderLock, durable
+from drspcrl.checkpoint import store as stores
+from drspcrl.errors import InputError
+from drspcrl.runs import read_info, read_run
+from drspcrl.trainer import resume, train
+from drspcrl.trainer.onpolicy import OnPolicyLoop
+
+QUIET = Console(quiet=True)
+TASK = "probe/noise"
+STEPS = ("step-000000000192", "step-000000000256")
+
+
+@pytest.fixture(scope="module")
+def made(small, tmp_path_factory):
+    """A finished training, whose folder the tests copy and break."""
+    out = tmp_path_factory.mktemp("made")
+    train(small("ppo", out, env=TASK, checkpoint_every=64), QUIET)
+    return out
+
+
+@pytest.fixture
+def broken(made, tmp_path):
+    """A copy of the training, as if it had been killed when its last row was written."""
+    out = tmp_path / "runs"
+    shutil.copytree(made, out)
+    for folder in out.iterdir():
+        info = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps(info | {"status": "running"}))
+    return out
+
+
+def told(out, **options) -> str:
+    """What a resumption prints."""
+    console = Console(file=io.StringIO(), width=1000)
+    resume(out, console=console, **options)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def folders(out):
+    return sorted(out.iterdir())
+
+
+def test_a_damaged_newest_checkpoint_falls_back(broken, made):
+    (folders(broken)[1] / "checkpoint" / STEPS[1] / "state.safetensors").write_bytes(b"half")
+    printed = told(broken)
+    assert "state.safetensors is damaged; falling back to the checkpoint before" in printed
+    assert "going on at step 192" in printed
+    for one, two in zip(folders(broken), folders(made), strict=True):
+        name = "policy.safetensors"
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+        assert len(read_run(one).metrics["step"]) == len(read_run(two).metrics["step"])
+
+
+def test_no_checkpoint_that_is_whole(broken):
+    for step in STEPS:
+        (folders(broken)[0] / "checkpoint" / step / "manifest.json").write_text("{")
+    before = snapshot(broken)
+    with pytest.raises(InputError, match=r"no checkpoint that is whole .* 192, 256"):
+        resume(broken, console=QUIET)
+    assert snapshot(broken) == before
+
+
+def test_members_without_a_common_checkpoint(broken):
+    shutil.rmtree(folders(broken)[0] / "checkpoint" / STEPS[0])
+    shutil.rmtree(folders(broken)[1] / "checkpoint" / STEPS[1])
+    with pytest.raises(InputError, match="no checkpoint that is whole for all of its 2 runs"):
+        resume(broken, console=QUIET)
+
+
+def test_a_member_that_is_gone(broken):
+    gone = folders(broken)[1]
+    shutil.rmtree(gone)
+    with pytest.raises(
+        InputError, match=f"{gone.name} is missing; a population goes on as a whole"
+    ):
+        resume(broken, console=QUIET)
+
+
+def test_another_process_writes_there(broken):
+    lock = FolderLock(folders(broken)[1])
+    before = snapshot(broken)
+    with pytest.raises(InputError, match=f"is being written by process {os.getpid()}"):
+        resume(broken, console=QUIET)
+    assert snapshot(broken) == before
+    lock.release()
+
+
+def test_other_versions_are_named(broken):
+    for folder in folders(broken):
+        info = json.loads((folder / "run.json").read_text())
+        info["versions"] |= {"mujoco": "3.3.7", "drspcrl": "0.0.9"}
+        (folder / "run.json").write_text(json.dumps(info))
+    printed = told(broken, steps=320)
+    assert "mujoco 4" in printed
+    assert "(it was 3.3.7)" in printed
+    assert "(it was 0.0.9)" in printed
+
+
+def test_rows_that_are_lost_are_named(broken):
+    file = folders(broken)[0] / "metrics.csv"
+    file.write_text(file.read_text()[:-20])
+    printed = told(broken, steps=320)
+    assert "metrics.csv is shorter than it was at its checkpoint" in printed
+    assert read_run(file.parent).metrics["step"][-1] == 320
+
+
+@pytest.mark.parametrize("left", ["a file", "a run", "something else"])
+def test_a_folder_that_holds_something_is_left_alone(small, tmp_path, left):
+    config = small("ppo", tmp_path, seeds=(3,))
+    path = config.folder(config.members[0])
+    if left == "a file":
+        path.write_text("mine")
+    else:
+        path.mkdir()
+        (path / ("run.json" if left == "a run" else "thesis.tex")).write_text("{}")
+    before = snapshot(tmp_path)
+    expected = "is a file or a link" if left == "a file" else f"already holds {left}"
+    with pytest.raises(InputError, match=expected):
+        train(config, QUIET)
+    assert snapshot(tmp_path) == before
+
+
+def test_a_folder_that_cannot_be_made(small, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="cannot be made: Not a directory"):
+        train(small("ppo", tmp_path / "file" / "runs"), QUIET)
+    with pytest.raises(InputError, match="cannot be made: File exists"):
+        train(small("ppo", tmp_path / "file"), QUIET)
+
+
+def test_a_folder_that_may_not_be_written_to(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="cannot be written to; choose another folder"):
+        train(small("ppo", tmp_path), QUIET)
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(small, made, tmp_path, monkeypatch):
+    own = stores.write_and_sync
+
+    def full(path, content):
+        if "step-000000000192" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        own(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores, "write_and_sync", full)
+        with pytest.raises(
+            InputError, match=r"cannot be written: No space left on device; .* whole"
+        ):
+            train(small("ppo", tmp_path, env=TASK, checkpoint_every=64), QUIET)
+    first = folders(tmp_path)[0]
+    assert read_info(first)["status"] == "failed"
+    assert not (first / ".lock").exists()
+    resume(tmp_path, console=QUIET)
+    for one, two in zip(folders(tmp_path), folders(made), strict=True):
+        name = "policy.safetensors"
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_a_disk_that_stays_full_still_tells_the_first_error(small, tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(stores, "write_and_sync", full)
+    own = durable.write_durably
+    config = small("ppo", tmp_path, env=TASK, seeds=(3,), steps=64)
+
+    def full_later(path, content):
+        if (tmp_path / config.folder(config.members[0]).name / "metrics.csv").exists():
+            full(path, content)
+        own(path, content)
+
+    monkeypatch.setattr("drspcrl.trainer.folder.write_durably", full_later)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        train(config, QUIET)
+
+
+def test_a_member_that_leaves_the_numbers_stops_alone(small, made, tmp_path, monkeypatch):
+    own = OnPolicyLoop.iterate
+
+    def iterate(self):
+        own(self)
+        if self.steps == 192:  # one member's network, as an exploding gradient leaves it
+            spoilt = jax.tree.map(lambda a: a.at[1].set(np.nan), self.state.parameters)
+            self.state = self.state._replace(parameters=spoilt)
+
+    console = Console(file=io.StringIO(), width=1000)
+    with monkeypatch.context() as patch:
+        patch.setattr(OnPolicyLoop, "iterate", iterate)
+        good, bad = train(small("ppo", tmp_path, env=TASK, checkpoint_every=64), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert f"{bad.name} diverged: its parameters are not finite at step 192" in printed
+    assert "its last good checkpoint is of step 128; the other runs go on" in printed
+    assert read_info(bad)["status"] == "diverged"
+    assert read_info(bad)["fault"] == "its parameters are not finite"
+    assert read_run(bad).metrics["step"][-1] == 128
+    assert (bad / "checkpoint" / "step-000000000128").is_dir()
+    assert read_info(good)["status"] == "finished"
+    whole = folders(made)[0]
+    assert (good / "policy.safetensors").read_bytes() == (whole / "policy.safetensors").read_bytes()
+
+    # Made longer, the one that is left goes on, and the one that diverged stays as it is.
+    before = snapshot(bad)
+    resume(tmp_path, steps=320, console=QUIET)
+    assert read_run(good).metrics["step"][-1] == 320
+    assert snapshot(bad) == before
+
+
+def test_actions_that_are_no_numbers_are_seen_at_once(small, tmp_path, monkeypatch):
+    own = OnPolicyLoop.iterate
+
+    def iterate(self):
+        if self.steps == 64:
+            spoilt = jax.tree.map(lambda a: a * np.nan, self.state.parameters)
+            self.state = self.state._replace(parameters=spoilt)
+        own(self)
+
+    monkeypatch.setattr(OnPolicyLoop, "iterate", iterate)
+    config = small("ppo", tmp_path, env=TASK, seeds=(3,), log_every=10**6, evaluate_every=0)
+    (folder,) = train(config, QUIET)
+    info = read_info(folder)
+    assert (info["status"], info["steps"]) == ("diverged", 128)
+    assert info["fault"] == "its actions or observations are not finite"
+    with pytest.raises(InputError, match="is finished or has diverged"):
+        resume(tmp_path, console=QUIET)
+
+
+def test_environments_without_a_state_restart_their_episode(small, tmp_path):
+    config = small("ppo", tmp_path, env="Pendulum-v1", seeds=(3,), time_limit=1e-3)
+    (folder,) = train(config, QUIET)
+    assert read_info(folder)["resume"] == "episode"
+    assert read_info(folder)["steps"] == 64
+    resume(folder, console=QUIET)
+    assert read_run(folder).metrics["step"].tolist() == [64, 128, 192, 256]
+
+
+def snapshot(root) -> dict:
+    """Every file with its content."""
+    return {
+        file.relative_to(root): file.read_bytes()
+        for file in sorted(root.rglob("*"))
+        if file.is_file() and file.name != ".lock"
+    }
