@@ -15,7 +15,7 @@ METHODS = ("vanilla", "nominal", "fixed", "linear", "self_paced", "self_paced:pa
 
 def curricula(methods=METHODS, seeds=(0,)) -> Curricula:
     config = TrainConfig("Hopper", "sac", Path("runs"), methods=methods, seeds=seeds)
-    return Curricula(config, iterations=100, divergence=KL())
+    return Curricula(config, length=100_000, divergence=KL())
 
 
 def told(members: int, slope: float = 0.5) -> dict[str, np.ndarray]:
@@ -61,7 +61,7 @@ def test_saved_and_restored_goes_on_the_same():
     draws = np.random.default_rng(0).normal(size=(8, 4, 8))
     for _ in range(5):
         one.update(told(8) | {"draws": draws}, np.zeros(8))
-    other.restore(one.state())
+    other.restore(one.trees())
     for _ in range(5):
         ε = one.update(told(8) | {"draws": draws}, np.zeros(8))
         np.testing.assert_array_equal(other.update(told(8) | {"draws": draws}, np.zeros(8)), ε)
@@ -71,4 +71,5 @@ def test_nothing_moves_before_anything_is_known():
     population = curricula(("self_paced", "space", "accel"))
     before = population.epsilon
     unknown = {name: np.full_like(values, np.nan) for name, values in told(3).items()}
-    np.testing.assert_array_equal(population.update(unknown, np.full(3, np.nan)), before)
+    for nothing in ({}, unknown):
+        np.testing.assert_array_equal(population.update(nothing, np.full(3, np.nan)), before)

@@ -12,6 +12,8 @@ from drspcrl.policy import stretch
 # Streams of random numbers that training and its evaluations draw from; four numbers, so that no
 # (seed, setting, episode) of an evaluation afterwards can meet them.
 TRAINING, EVALUATION, STARTS = 7, 11, 13
+# Who asks how the episodes went; each hears of those that ended since it asked last.
+LOGGING, PACING = range(2)
 
 
 class Episodes:
@@ -20,28 +22,28 @@ class Episodes:
     def __init__(self, members: int, envs: int):
         self.running = np.zeros((members, envs))
         self.steps = np.zeros((members, envs), np.int64)
-        self.ended = np.zeros(members, np.int64)
-        self.returns = np.zeros(members)
-        self.lengths = np.zeros(members)
+        self.ended = np.zeros((members, 2), np.int64)
+        self.returns = np.zeros((members, 2))
+        self.lengths = np.zeros((members, 2))
 
     def include(self, reward: np.ndarray, ended: np.ndarray) -> None:
         """One step of all environments, [members, envs] each."""
         self.running += reward
         self.steps += 1
         if ended.any():
-            self.ended += ended.sum(axis=1)
-            self.returns += np.where(ended, self.running, 0.0).sum(axis=1)
-            self.lengths += np.where(ended, self.steps, 0).sum(axis=1)
+            self.ended += ended.sum(axis=1)[:, None]
+            self.returns += np.where(ended, self.running, 0.0).sum(axis=1)[:, None]
+            self.lengths += np.where(ended, self.steps, 0).sum(axis=1)[:, None]
             self.running[ended] = 0.0
             self.steps[ended] = 0
 
-    def take(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def take(self, asker: int = LOGGING) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Count, mean return and mean length of what ended since the last time; nan for none."""
-        count = self.ended.copy()
+        count = self.ended[:, asker].copy()
         several = np.where(count > 0, count, np.nan)
-        means = self.returns / several, self.lengths / several
-        self.ended[:] = 0
-        self.returns[:] = self.lengths[:] = 0.0
+        means = self.returns[:, asker] / several, self.lengths[:, asker] / several
+        self.ended[:, asker] = 0
+        self.returns[:, asker] = self.lengths[:, asker] = 0.0
         return count, *means
 
     def state(self) -> dict[str, np.ndarray]:

@@ -1,6 +1,6 @@
 """The curricula of a population: once in a while, each member's radius moves by its own rule."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,15 +19,20 @@ class Curricula:
 
     Args:
         config: the training.
-        iterations: curriculum iterations in the whole run.
+        length: steps of the run that schedules and step sizes are made for.
         divergence: the ball that ε is the radius of.
 
     Attributes:
+        every: steps of one iteration; at least those of one iteration of the loop.
         states: the curricula's states, plain trees, one for each member.
         iteration: how many updates there were.
     """
 
-    def __init__(self, config: "TrainConfig", iterations: int, divergence: "Divergence"):
+    def __init__(self, config: "TrainConfig", length: int, divergence: "Divergence"):
+        shared = config.resolved
+        at_once = shared.get("rollout_size", shared["envs_per_member"])
+        self.every = max(shared["curriculum_every"], at_once)
+        iterations = -(-length // self.every)
         labels = [member.method for member in config.members]
         # For each member, those whose mean radius it follows: only `yoked` ones have any.
         self._leaders = [
@@ -58,7 +63,7 @@ class Curricula:
         """One iteration of every curriculum.
 
         Args:
-            told: what `Loop.signal` says, [M, ...] each.
+            told: what `Loop.signal` says, [M, ...] each; empty while nothing is known.
             returns: mean return of the episodes since the last update, [M], nan for none.
 
         Returns:
@@ -79,24 +84,27 @@ class Curricula:
         told: Mapping[str, np.ndarray],
         returns: np.ndarray,
         used: np.ndarray,
-        peers: float,
+        peers: float = float("nan"),
     ) -> None:
         numbers = ("multiplier", "slope", "robust_value", "start_value", "value_spread")
         signal = Signal(
             step=self.iteration,
             epsilon=float(used[k]),
-            reward_scale=float(told["reward_scale"][k]),
             episode_return=float(returns[k]),
-            draws=np.asarray(told["draws"][k], np.float64),
+            draws=np.asarray(told["draws"][k], np.float64) if told else np.empty((0, 0)),
             peers_epsilon=peers,
-            **{name: float(told[name][k]) for name in numbers},
+            **{
+                name: float(told[name][k]) if told else float("nan")
+                for name in (*numbers, "reward_scale")
+            },
         )
         self.states[k] = self._curricula[k].update(self.states[k], signal)
 
-    def state(self) -> dict[str, Any]:
-        """Everything it remembers, as one tree."""
-        return {"iteration": self.iteration, "members": list(self.states)}
+    def trees(self) -> list[dict[str, Any]]:
+        """Everything that it remembers, one plain tree for each member."""
+        return [{"iteration": self.iteration, "state": state} for state in self.states]
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state()`."""
-        self.iteration, self.states = int(state["iteration"]), list(state["members"])
+    def restore(self, trees: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from `trees`."""
+        self.iteration = int(trees[0]["iteration"])
+        self.states = [tree["state"] for tree in trees]

@@ -47,6 +47,11 @@ class Loop(ABC):
     def iterate(self) -> None:
         """Collect some steps and learn from what there is."""
 
+    @property
+    def learned(self) -> bool:
+        """Whether there was an update yet; before the first, values say nothing."""
+        return self.steps > 0
+
     @abstractmethod
     def signal(self) -> dict[str, np.ndarray]:
         """What a curriculum is told, [M, …] each; empty from plain learners."""

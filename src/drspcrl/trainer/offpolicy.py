@@ -119,6 +119,11 @@ class OffPolicyLoop(Loop):
         self.metrics = self._mean(parts) | self._probed
         self.updates += self._updates
 
+    @property
+    def learned(self) -> bool:
+        """See `Loop`."""
+        return self.updates > 0
+
     def signal(self) -> dict[str, np.ndarray]:
         """What a curriculum is told, and the metrics beside it; see `drspcrl.learners.probe`.
 

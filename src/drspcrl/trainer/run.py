@@ -5,7 +5,8 @@ import math
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
@@ -19,8 +20,9 @@ from drspcrl.checkpoint import Saved
 from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.trainer.algorithms import as_policy, make_loop, policy_parts
-from drspcrl.trainer.collector import Collector
+from drspcrl.trainer.collector import LOGGING, PACING, Collector
 from drspcrl.trainer.config import TrainConfig
+from drspcrl.trainer.curriculum import Curricula
 from drspcrl.trainer.estimate import check_room, choose_devices, estimate
 from drspcrl.trainer.facts import facts
 from drspcrl.trainer.folder import RunFolder, check_unused, held_new
@@ -29,6 +31,7 @@ from drspcrl.trainer.progress import Progress
 from drspcrl.trainer.saving import finite_members, member_parts, put_back
 from drspcrl.trainer.stopping import Stop
 from drspcrl.trainer.tracking import Tracker
+from drspcrl.trainer.uncertainty import ball, member_uncertainty, warn_if_unwise
 from drspcrl.trainer.world import World, perturbations_of
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO)
@@ -98,8 +101,15 @@ class Trainer:
             highlight=False,
         )
         self.stop = Stop(config.time_limit)
+        length = total or config.steps
+        self.curricula = Curricula(config, length, ball(settings))
+        each = [config.settings_of(member) for member in members]
+        plain = [member.plain for member in members]
+        self._paced = not all(plain)
+        against = member_uncertainty(each, self.curricula.epsilon, plain) if self._paced else None
+        self._warn_if_unwise(each, plain)
         self.loop = make_loop(
-            config.algorithm, settings, collector, seeds, total or config.steps, device, memory
+            config.algorithm, settings, collector, seeds, length, device, memory, against, each
         )
         self.alive = np.ones(len(members), bool)
         self.folders: Sequence[RunFolder] = ()
@@ -140,12 +150,16 @@ class Trainer:
                 loop.iterate()
                 self.world.advance(loop)
                 self._stop_faulty(~loop.collector.faulty, "actions or observations")
+                paced = self._paced and _passed(before, loop.steps, self.curricula.every)
+                told = loop.signal() if paced else {}
                 scores = None
                 if _passed(before, loop.steps, config.evaluate_every):
                     scores = self._evaluate()
                 due = _passed(before, loop.steps, config.log_every) or scores is not None
                 if due or loop.steps >= config.steps:
                     self._log(scores)
+                if paced:  # only now, so that a row tells the radius that was used
+                    self._pace(told)
                 if _passed(before, loop.steps, config.checkpoint_every):
                     self.save()
                 if self.stop.now:  # after an iteration, so that the shortest piece gets on
@@ -168,13 +182,20 @@ class Trainer:
             self.folders[k].store.keep()
         self._saved_at = step
 
+    def _pace(self, told: Mapping[str, np.ndarray]) -> None:
+        """Let every member's curriculum choose the radius of the coming iteration."""
+        _, returns, _ = self.loop.collector.episodes.take(PACING)
+        self.loop.set_epsilon(self.curricula.update(told if self.loop.learned else {}, returns))
+
     def _extra(self) -> list[dict[str, Any]]:
         """What decides the future besides the loop: one plain tree for each member."""
-        return [{"world": own} for own in self.world.trees(len(self.alive))]
+        pairs = zip(self.world.trees(len(self.alive)), self.curricula.trees(), strict=True)
+        return [{"world": world, "curriculum": curriculum} for world, curriculum in pairs]
 
     def _restore_extra(self, trees: Sequence[dict[str, Any]]) -> None:
         """Go on from what `_extra` gave."""
         self.world.restore([tree["world"] for tree in trees])
+        self.curricula.restore([tree["curriculum"] for tree in trees])
 
     def policies(self) -> list[Policy | None]:
         """The members' present policies; None for one that is not finite any more."""
@@ -202,6 +223,14 @@ class Trainer:
     def warn(self, message: str) -> None:
         """Say something that does not stop the training."""
         self.console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
+
+    def _warn_if_unwise(self, each: Sequence[dict[str, Any]], plain: Sequence[bool]) -> None:
+        budgets = [own["epsilon_budget"] for own, off in zip(each, plain, strict=True) if not off]
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            warn_if_unwise(self.config.resolved, max(budgets, default=0.0))
+        for warning in found:
+            self.warn(str(warning.message))
 
     def _start_clock(self) -> None:
         methods, first = [member.method for member in self.config.members], self.loop.steps
@@ -259,7 +288,8 @@ class Trainer:
         loop, now = self.loop, time.monotonic()
         speed = (loop.steps - self._last_row[1]) / (now - self._last_row[0])
         self._last_row = (now, loop.steps)
-        count, returns, lengths = loop.collector.episodes.take()
+        count, returns, lengths = loop.collector.episodes.take(LOGGING)
+        radii = np.asarray(loop.uncertainty.epsilon)
         learned = {name: np.asarray(values) for name, values in loop.metrics.items()}
         rows = []
         for k in range(len(self.folders)):
@@ -267,7 +297,7 @@ class Trainer:
                 "step": loop.steps,
                 "episode_return": float(returns[k]),
                 "episode_length": float(lengths[k]),
-                "epsilon": 0.0,
+                "epsilon": float(radii[k]),
                 "steps_per_second": speed,
                 "episodes": int(count[k]),
             }

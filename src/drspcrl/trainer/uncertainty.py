@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
+from drspcrl.divergences import KL, ChiSquared, CVaR, Divergence, TotalVariation
 from drspcrl.errors import InputError
 from drspcrl.learners.backup import Robust
 from drspcrl.learners.dual import (
@@ -26,6 +26,11 @@ DIVERGENCES = {
     "tv": TotalVariation(),
     "cvar": CVaR(),
 }
+
+
+def ball(settings: Mapping[str, Any]) -> Divergence:
+    """The divergence whose ball ε is the radius of."""
+    return DIVERGENCES[settings["divergence"]]
 
 
 def member_uncertainty(
