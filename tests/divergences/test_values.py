@@ -173,3 +173,15 @@ def test_a_million_problems_in_one_batch():
 
 def test_distances_of_the_cases_are_a_metric():
     assert np.all(DISTANCES[:, :, None] + DISTANCES[None] >= DISTANCES[:, None] - 1e-12)
+
+
+def test_chi_squared_with_near_ties_at_the_edge_of_its_active_set():
+    # Half of the mass nearly ties at the minimum and ε = 1: 1/(1 + ε) of the mass is exactly there,
+    # so the value is the minimum, up to the ties' own spread, and nothing is infinite.
+    values = jnp.array([0.0, 1e-7, 2e-7, 1e-7, 1.0, 1.0, 1.0 + 1e-6, 1.0], jnp.float32)
+    found = ChiSquared().worst_case(values, jnp.full(8, 1 / 8, jnp.float32), jnp.float32(1.0))
+    assert np.abs(found.value) < 1e-3
+    np.testing.assert_allclose(found.weights.sum(), 1.0, rtol=1e-5)
+    # The slopes on both sides of the kink: 0 to the right, 1/4 to the left.
+    assert 0.0 <= found.multiplier <= 0.26
+    assert np.isfinite(found.slope)

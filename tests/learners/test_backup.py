@@ -67,8 +67,13 @@ def plain_value(name: str, state, situation: Situation, z):
     return sac.soft_value(state, state.actor, state.targets, situation, z)[0]
 
 
-# Every dual with one learner, the default with both.
-CASES = [("ddpg", dual) for dual in DUALS] + [("sac", "kl in steps")]
+# Every dual with one learner, the default with both; a few of them in the quick suite.
+CASES = [
+    (name, dual)
+    if dual in ("kl in steps", "tv")
+    else pytest.param(name, dual, marks=pytest.mark.slow)
+    for name, dual in (*(("ddpg", dual) for dual in DUALS), ("sac", "kl in steps"))
+]
 
 
 @pytest.mark.parametrize(("name", "dual"), CASES)
@@ -91,16 +96,15 @@ def test_at_epsilon_zero_it_is_the_mean_over_the_draws(name, dual):
     assert np.isfinite(worst.slope).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "dual"), [("ddpg", dual) for dual in ("kl", "chi2", "tv", "cvar")]
-)
+@pytest.mark.parametrize(("name", "dual"), [case for case in CASES if "gaussian" not in str(case)])
 def test_the_target_is_the_divergence_s_worst_case(name, dual):
     ε = jnp.array(0.4)
     _, state, seen, worst = faced(name, Robust(dual=DUALS[dual]), Uncertainty(ε, NOISY))
     values = plain_value(name, state, seen.situation, seen.z)
-    solve = jax.vmap(DUALS[dual].divergence.worst_case, in_axes=(0, None, None))
+    divergence = KL() if dual == "kl in steps" else DUALS[dual].divergence
+    solve = jax.vmap(divergence.worst_case, in_axes=(0, None, None))
     expected = jax.jit(solve)(values, jnp.full(8, 1 / 8), ε)
-    np.testing.assert_allclose(worst.value, expected.value, rtol=1e-10)
+    np.testing.assert_allclose(worst.value, expected.value, rtol=1e-8)
     np.testing.assert_allclose(worst.multiplier, expected.multiplier, rtol=1e-6)
 
 
@@ -117,7 +121,7 @@ def test_learner_without_noise_and_the_plain_one_learn_the_same_target(name):
     plain, plain_state = make(name, None)
     if name == "sac":
         z_key = jax.random.split(jax.random.split(key)[0])[1]
-        z = jax.random.normal(z_key, (18, 2))[:16]
+        z = jax.random.normal(z_key, (17, 2))[:16]
         target = plain.critic_target(plain_state, batch(), hyper, z)
     else:
         target = plain.critic_target(plain_state, batch(), hyper)
@@ -149,8 +153,8 @@ def test_all_draws_of_a_state_share_one_exploration_noise():
     _, _, seen, _ = faced(
         "sac", Robust(dual=DUALS["kl in steps"]), Uncertainty(jnp.array(0.5), NOISY)
     )
-    assert seen.z.shape == (18, 1, 2)
-    assert seen.situation.true.shape == (18, 8, 3)
+    assert seen.z.shape == (17, 1, 2)
+    assert seen.situation.true.shape == (17, 8, 3)
 
 
 def test_states_to_face():
@@ -158,8 +162,8 @@ def test_states_to_face():
     given = batch(16)
     origin, alive = reached(given)
     np.testing.assert_array_equal(origin.next_observation[:16], given.next_observation)
-    np.testing.assert_array_equal(origin.next_observation[16:], given.observation[:2])
-    np.testing.assert_array_equal(alive, [*~given.terminated, True, True])
+    np.testing.assert_array_equal(origin.next_observation[16:], given.observation[:1])
+    np.testing.assert_array_equal(alive, [*~given.terminated, True])
 
 
 @pytest.mark.parametrize("weights", [[0.1, 0.2, 0.7], [-0.25, 0.5, 0.75]])

@@ -29,12 +29,16 @@ class ChiSquared(Divergence):
         # On the active atoms, value = mean − deviation·√(mass(1 + ε) − 1).
         reach = jnp.sqrt(jnp.maximum(mass * (1 + ε) - 1, 0))
         lever = jnp.where(reach > 0, reach, one)
-        η = mean + deviation / lever
+        # η* lies at or below the first atom without weight; where values nearly tie and the mass
+        # below is 1/(1 + ε), 0/0 says nothing, and that atom is the answer.
+        ceiling = jnp.min(jnp.where(active, jnp.inf, d))
+        lost = (reach <= 0) & jnp.isfinite(ceiling)
+        η = jnp.where(lost, ceiling, jnp.minimum(mean + deviation / lever, ceiling))
         excess = jnp.maximum(η - d, 0)
         norm = jnp.sqrt((1 + ε) * jnp.sum(p * jnp.square(excess)))
         weights = p * excess / jnp.maximum(jnp.sum(p * excess), jnp.finfo(d.dtype).tiny)
 
-        multiplier = jnp.where(reach > 0, deviation * mass / (2 * lever), jnp.inf)
+        multiplier = jnp.where(ε > 0, norm / (2 * (1 + ε)), jnp.inf)
         slope = jnp.where(ε > 0, 2 * jnp.sqrt(ε) * multiplier, _moments(d, p)[2])
         weights = jnp.where(saturated, concentrated(d, p), weights)
         potential = -(1 + ε) * jnp.square(excess) / (2 * jnp.where(norm > 0, norm, one))

@@ -29,16 +29,8 @@ from drspcrl.nominal import Noise, NominalModel, Scales, Transition, Uncertainty
 Value = Callable[[Array], Array]
 """From states [B, O] to values [B], with networks and action noise already chosen."""
 
-Backup = Callable[[Value, Array], Array]
-"""From a value function and states [B, O] to the values [B] to learn from."""
-
 ACTOR_DRAWS = ("one", "all")
-_EARLIER = 8  # one in so many of the actor's states is where a transition began
-
-
-def plain(value: Value, states: Array) -> Array:
-    """The value itself: the simulator is taken at its word."""
-    return value(states)
+_EARLIER = 16  # for so many successors the actor sees one state where a transition began
 
 
 class Situation(NamedTuple):
@@ -234,10 +226,10 @@ def reached(batch: Batch) -> tuple[Transition, Array]:
 
     The successors are what the critic's target needs and, but for the terminal ones, states that
     the actor may learn from as well, so that their draws are evaluated once for both. Start states
-    are nobody's successor; they are among the last B/8, where transitions began.
+    are nobody's successor; they are among the last B/16, where transitions began.
 
     Returns:
-        What led to them, and whether anything follows from them, [B + B/8, …].
+        What led to them, and whether anything follows from them, [B + B/16, …].
     """
     few = max(1, batch.reward.shape[0] // _EARLIER)
     began = batch.observation[:few]

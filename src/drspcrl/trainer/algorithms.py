@@ -14,7 +14,7 @@ from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, stacked_hyper
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
-from drspcrl.trainer.uncertainty import no_uncertainty, robust_backup
+from drspcrl.trainer.uncertainty import no_uncertainty, robust_backup, warn_if_unwise
 
 
 def make_loop(
@@ -45,6 +45,9 @@ def make_loop(
     members, hidden = len(seeds), tuple(settings["hidden"])
     each = member_settings or [settings] * members
     against = no_uncertainty(members) if uncertainty is None else uncertainty
+    if uncertainty is not None:
+        budget = settings.get("epsilon_budget", 0.0)
+        warn_if_unwise(settings, max(budget, float(np.max(uncertainty.epsilon))))
     if algorithm == "ppo":
         learner = PPO(hidden, settings["epochs"], settings["minibatches"])
         hyper = stacked_hyper(PPOHyper, each)

@@ -100,7 +100,7 @@ def warn_if_unwise(settings: dict[str, Any], largest_epsilon: float) -> None:
     """
     if settings["divergence"] == "wasserstein":
         return
-    if settings["nominal"] == "single" and largest_epsilon > 0:
+    if settings["nominal"] == "single":
         warnings.warn(
             "nominal=single: a ball around the one stored next state holds nothing else, so no "
             "policy becomes robust; use nominal=noise (docs/nominal_models.md says why)",
