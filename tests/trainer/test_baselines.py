@@ -1,6 +1,7 @@
 """Baselines in training: what their simulators do, what others notice, what is refused."""
 
-import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -9,26 +10,33 @@ from rich.console import Console
 
 from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation
-from drspcrl.trainer import TrainConfig, train
+from drspcrl.runs import read_info, read_run
+from drspcrl.trainer import TrainConfig, resume, train
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.config import Member
+from drspcrl.trainer.folder import held_new
 from drspcrl.trainer.run import Trainer
-from drspcrl.trainer.world import LAYER, perturbations_of
+from drspcrl.trainer.world import LAYER, World, perturbations_of
 
+QUIET = Console(quiet=True)
 SMALL = {"hidden": [8, 8], "rollout_size": 64, "minibatches": 4, "envs_per_member": 4, "epochs": 2}
 ADVERSARY = {"wr2l_every": 2, "wr2l_pairs": 2, "wr2l_horizon": 20, "wr2l_states": 5}
 
 
 def configured(out: Path, methods=("wr2l",), seeds=(3,), **changes) -> TrainConfig:
-    given = {"env": "Hopper", "algorithm": "ppo", "steps": 256, "log_every": 64, "threads": 1}
+    given = {"env": "Hopper", "algorithm": "ppo", "steps": 256, "threads": 1}
+    given |= {"log_every": 64, "checkpoint_every": 64}
+    given |= {"evaluate_every": 128, "evaluate_episodes": 2}
     given |= {"settings": SMALL | ADVERSARY, "methods": methods, "seeds": seeds}
     return TrainConfig(out=out, **(given | changes))
 
 
-def columns(folder: Path) -> dict[str, list[str]]:
-    with open(folder / "metrics.csv", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return {name: [row[name] for row in rows] for name in rows[0]}
+@contextmanager
+def running(config: TrainConfig) -> Iterator[Trainer]:
+    trainer = Trainer(config, QUIET)
+    with held_new(config) as folders, trainer:
+        trainer.begin(folders)
+        yield trainer
 
 
 def test_each_method_has_its_own_perturbations(tmp_path):
@@ -75,76 +83,103 @@ def test_learners_receive_the_noisy_observation_and_its_successor():
     np.testing.assert_array_equal(noisy[:, 1, :, :size][going], noisy[:, 1, :, size:-3][going])
 
 
-@pytest.mark.parametrize(
-    "algorithm",
-    ["sac", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ppo", "ddpg"))],
-)
-def test_all_learners_train_under_noise_and_are_judged_without(algorithm, tmp_path, small):
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
+def test_all_learners_train_under_noise(algorithm, tmp_path, small):
     methods = ("noise_training", "physics_randomization")
     config = small(algorithm, tmp_path, env="Hopper", methods=methods, seeds=(3,), steps=128)
-    with Trainer(config, Console(quiet=True)) as trainer:
-        trainer.run()
-        assert trainer.judge is not None
-        physics = trainer.judge._collector.env.physics
-        assert np.all(physics.scales == 1.0)
-        assert not trainer.judge._collector.env._disturbances._kernels
-    for method in methods:
-        assert (tmp_path / f"Hopper-{algorithm}-{method}-s3" / "policy.safetensors").exists()
+    for folder in train(config, QUIET):
+        assert read_info(folder)["status"] == "finished"
+        assert (folder / "policy.safetensors").exists()
+
+
+MIXED = ("vanilla", "wr2l", "physics_randomization", "noise_training")
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """A training with an adversary for one of two members, its simulators' state, a while after."""
-    config = configured(tmp_path_factory.mktemp("mixed"), ("vanilla", "wr2l"))
-    with Trainer(config, Console(quiet=True)) as trainer:
+    """A training of all these methods, its simulators' state, and a while after."""
+    config = configured(tmp_path_factory.mktemp("mixed"), MIXED)
+    with running(config) as trainer:
         trainer.run()
         state = trainer.loop.collector.env.state()
         after = a_while(trainer.loop.collector)
-    return config, state, after
+        assert trainer.judge is not None
+        judged = trainer.judge._collector.env
+        judged_in = judged.physics.scales, judged._disturbances._kernels
+    return config, state, after, judged_in
 
 
 def a_while(collector: Collector) -> np.ndarray:
-    actions = np.random.default_rng(0).uniform(-1, 1, (40, 2, 4, 3))
+    actions = np.random.default_rng(0).uniform(-1, 1, (40, collector.members, collector.envs, 3))
     return np.stack([collector.step(action) for action in actions])
 
 
 def test_the_adversary_changes_the_physics_of_its_member_alone(mixed):
-    scales = mixed[1][f"simulation/physics/layer/{LAYER}"].reshape(2, 4, -1)
-    assert np.all(scales[0] == 1.0)
+    scales = mixed[1][f"simulation/physics/layer/{LAYER}"].reshape(4, 4, -1)
+    assert np.all(scales[[0, 2, 3]] == 1.0)
     assert np.all(scales[1] == scales[1, :1])
     assert np.all(scales[1] != 1.0)
 
 
+def test_policies_are_judged_in_the_nominal_simulator(mixed):
+    scales, kernels = mixed[3]
+    assert np.all(scales == 1.0)
+    assert not kernels
+
+
 def test_its_numbers_are_logged_for_its_member_alone(mixed):
     config = mixed[0]
-    vanilla, wr2l = (columns(config.folder(member)) for member in config.members)
+    vanilla, wr2l = (read_run(config.folder(Member(m, 3))).metrics for m in MIXED[:2])
     assert "adversary_steps" not in vanilla
     # One update after every second iteration of 64 steps; each is logged with its iteration.
-    steps = [int(n) for n in wr2l["adversary_steps"]]
-    assert wr2l["step"] == ["64", "128", "192", "256"]
+    np.testing.assert_array_equal(wr2l["step"], [64, 128, 192, 256])
+    steps, shifts = wr2l["adversary_steps"], wr2l["adversary_shift"]
     assert steps[0] == 0 < steps[1] == steps[2] < steps[3]
-    assert wr2l["adversary_return"][0] == ""
-    shifts = [float(text) for text in wr2l["adversary_shift"]]
     assert shifts[0] == 0 < shifts[1] == shifts[2] != shifts[3]
-
-
-def test_seeds_reproduce_a_training_with_an_adversary(mixed, tmp_path):
-    config = mixed[0]
-    again = configured(tmp_path, config.methods)
-    train(again, Console(quiet=True))
-    for member in config.members:
-        one, other = columns(config.folder(member)), columns(again.folder(member))
-        assert {k: v for k, v in one.items() if k != "steps_per_second"} == {
-            k: v for k, v in other.items() if k != "steps_per_second"
-        }
+    assert np.isnan(wr2l["adversary_return"][0])
+    # Until then it has learned what its vanilla twin has.
+    same = vanilla["actor_loss"] == wr2l["actor_loss"]
+    np.testing.assert_array_equal(same, [True, True, False, False])
 
 
 def test_a_saved_environment_goes_on_in_the_adversary_s_physics(mixed):
-    config, state, after = mixed
-    collector = Collector(config.env, (3, 3), 4)
+    config, state, after, _ = mixed
+    collector = Collector(config.env, (3,) * 4, 4, perturbations=perturbations_of(config))
     for _ in range(2):  # fresh, and once it has played on
         collector.env.restore(state)
         np.testing.assert_array_equal(a_while(collector), after)
+
+
+class Killed(BaseException):
+    """Stands for a process that is gone."""
+
+
+def test_a_training_repeats_itself_and_goes_on_exactly_after_it_was_killed(
+    mixed, tmp_path, monkeypatch
+):
+    own = Trainer.save
+
+    def dying(self):
+        if self.loop.steps == 192:
+            raise Killed
+        own(self)
+
+    again = configured(tmp_path, MIXED)
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "save", dying)
+        with pytest.raises(Killed):
+            train(again, QUIET)
+    folders = resume(tmp_path, console=QUIET)
+    for folder, member in zip(folders, again.members, strict=True):
+        assert [piece["step"] for piece in read_info(folder)["resumed"]] == [128]
+        whole = mixed[0].folder(member)
+        one, other = read_run(whole).metrics, read_run(folder).metrics
+        assert one.keys() == other.keys()
+        for name in one.keys() - {"steps_per_second"}:
+            np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+        policies = [(path / "policy.safetensors").read_bytes() for path in (whole, folder)]
+        assert policies[0] == policies[1]
 
 
 @pytest.mark.parametrize(
@@ -167,6 +202,11 @@ def test_what_does_not_fit_is_refused_before_anything_starts(changes, match, tmp
         configured(tmp_path, **changes)
 
 
+def test_an_adversary_that_never_moves_says_so(tmp_path):
+    with pytest.warns(UserWarning, match="after every 128 steps, and the run has only 128"):
+        World(configured(tmp_path, steps=128)).close()
+
+
 @pytest.mark.parametrize(
     ("method", "match"),
     [
@@ -177,5 +217,5 @@ def test_what_does_not_fit_is_refused_before_anything_starts(changes, match, tmp
 def test_a_task_without_physics_is_refused_before_training(method, match, tmp_path):
     config = configured(tmp_path / "out", (method,), env="Pendulum-v1")
     with pytest.raises(InputError, match=match):
-        train(config, Console(quiet=True))
+        train(config, QUIET)
     assert not list((tmp_path / "out").glob("*"))

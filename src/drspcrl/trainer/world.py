@@ -1,5 +1,6 @@
 """What the simulators do in training, member by member; evaluations never see it."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ class World:
             env = make(config.env, len(own) * 2 * own[0].pairs, threads=config.threads)
             seeds = [members[k].seed for k in self._members]
             self._every = own[0].every * config.resolved["rollout_size"]
+            _warn_if_idle(self._every, config.steps)
             self._adversary = Adversary(env, seeds, own)
             self._states = self._adversary.init()
 
@@ -104,3 +106,12 @@ class World:
         """Release the adversaries' environments."""
         if self._adversary is not None:
             self._adversary.close()
+
+
+def _warn_if_idle(every: int, steps: int) -> None:
+    if steps <= every:
+        warnings.warn(
+            f"method wr2l: the adversary moves after every {every:,} steps, and the run has only "
+            f"{steps:,}, so it is vanilla; lower wr2l_every or rollout_size, or train longer",
+            stacklevel=2,
+        )
