@@ -37,7 +37,7 @@ def returns(found: Adversary, states: Sequence[State], act: Act, keep: int = 1):
 
 def main() -> None:
     """Print one line for each choice of settings."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("run", help="a run folder with a policy")
     parser.add_argument("--seeds", type=int, default=4, help="adversaries to average over")
     given = parser.parse_args()
