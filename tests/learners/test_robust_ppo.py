@@ -7,13 +7,17 @@ import pytest
 
 from drspcrl.divergences import KL
 from drspcrl.learners import PPO, PPOHyper
-from drspcrl.learners.outlook import Robust, steadied
+from drspcrl.learners.backup import Robust
+from drspcrl.learners.dual import Exact
+from drspcrl.learners.outlook import steadied
 from drspcrl.learners.ppo import PPOState, Rollout, applied
 from drspcrl.nominal import Noise, Scales, Uncertainty
 
 OBSERVATIONS, ACTIONS, STEPS, ENVS = 3, 2, 16, 4
 PLAIN = PPO((16, 16), epochs=2, minibatches=4)
-ROBUST = PPO((16, 16), epochs=2, minibatches=4, robust=Robust(Noise(relative="none"), KL(), 8))
+ROBUST = PPO(
+    (16, 16), epochs=2, minibatches=4, robust=Robust(Noise(relative="none"), Exact(KL()), 8)
+)
 EPSILONS = (0.0, 0.1, 1.0, 5.0)
 
 

@@ -7,37 +7,16 @@ makes the trajectory at hand; traces are weighted by that. All of it is computed
 with the critic that it begins with, in the critic's units: those of normalised rewards.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.divergences import Divergence
-from drspcrl.divergences.base import WorstCase
-from drspcrl.learners.backup import Value
+from drspcrl.learners.backup import Robust, RobustState, Value
+from drspcrl.learners.dual import FirstOrderWasserstein, Worst
 from drspcrl.learners.privileged import Scene, draws_after, features, features_at
-from drspcrl.nominal import Draws, NominalModel, Transition, Uncertainty
-
-
-class RobustState(NamedTuple):
-    """What the parts of the worst case have learned."""
-
-    nominal: Any
-
-
-@dataclass(frozen=True)
-class Robust:
-    """What a learner's worst case is: around which law, in which ball, from how many draws."""
-
-    nominal: NominalModel
-    divergence: Divergence
-    draws: int = 8
-
-    def init(self, key: Array, observation_size: int, action_size: int) -> RobustState:
-        """Nothing learned yet."""
-        return RobustState(self.nominal.init(key, observation_size, action_size))
+from drspcrl.nominal import Draws, Transition, Uncertainty
 
 
 class Outlook(NamedTuple):
@@ -47,15 +26,17 @@ class Outlook(NamedTuple):
         critic_input: x_t, [T, E, I].
         values: V at the draws after each step, [T, E, n].
         nominal: the draws' nominal weights, [T, E, n].
-        worst: their worst case, [T, E].
+        worst: their worst case, [T, E] and [T, E, n].
         ratio: worst-case over nominal weight of draw 0, [T, E].
+        dual: what the dual knows, after it has learned from these draws.
     """
 
     critic_input: Array
     values: Array
     nominal: Array
-    worst: WorstCase
+    worst: Worst
     ratio: Array
+    dual: Any
 
 
 def outlook(
@@ -76,17 +57,23 @@ def outlook(
         uncertainty: what the member is trained against.
         key: randomness of the draws.
     """
-    noise, scale = scene.noise, scene.scale
+    noise, scale, ε = scene.noise, scene.scale, jnp.asarray(uncertainty.epsilon)
     draws = draws_after(robust.nominal, state.nominal, key, uncertainty.scales, scene, robust.draws)
-    values, nominal = values_at(value, scene.following, draws, scale)
-    solve = jax.vmap(jax.vmap(robust.divergence.worst_case, (0, 0, None)), (0, 0, None))
-    worst = solve(values, nominal, uncertainty.epsilon)
+    # A dual network sees states as all of PPO's networks do.
+    origin = Transition(noise.standard, scene.steps.action, scene.following)
+    shape = scene.ended.shape
+    draws, origin = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), (draws, origin))
+    dual, worst, values, nominal = judged(robust, state, value, origin, draws, scale, ε)
+    worst, values, nominal = jax.tree.map(
+        lambda a: a.reshape(*shape, *a.shape[1:]), (worst, values, nominal)
+    )
     return Outlook(
         critic_input=features(noise.standard, noise.sensor, noise.actuator, scale),
         values=values,
         nominal=nominal,
         worst=worst,
         ratio=worst.weights[..., 0] / nominal[..., 0],
+        dual=dual,
     )
 
 
@@ -106,15 +93,41 @@ def start_value(
         return robust.nominal.sample(state.nominal, key, uncertainty.scales, start, robust.draws)
 
     draws = jax.vmap(one)(jax.random.split(key, len(standard)), starts)
-    values, nominal = values_at(value, standard, draws, scale)
-    solve = jax.vmap(robust.divergence.worst_case, (0, 0, None))
-    return jnp.mean(solve(values, nominal, uncertainty.epsilon).value)
+    origin = Transition(standard, starts.action, standard)
+    ε = jnp.asarray(uncertainty.epsilon)
+    return jnp.mean(judged(robust, state, value, origin, draws, scale, ε)[1].value)
 
 
-def values_at(value: Value, standard: Array, draws: Draws, scale: Array) -> tuple[Array, Array]:
-    """The critic at draws around normalised states, and the draws' weights, [..., n] each."""
-    values = steadied(value(features_at(standard, draws, scale)))
-    return values, jax.nn.softmax(draws.log_weight, axis=-1)
+def judged(
+    robust: Robust,
+    state: RobustState,
+    value: Value,
+    origin: Transition,
+    draws: Draws,
+    scale: Array,
+    epsilon: Array,
+) -> tuple[Any, Worst, Array, Array]:
+    """The worst case of draws [B, n, ...] around normalised states [B, O].
+
+    Returns:
+        What the dual knows after it has learned from them, the worst case [B], and the draws'
+        values and nominal weights [B, n].
+    """
+    nominal = jax.nn.softmax(draws.log_weight, axis=-1)
+
+    def moved(shift: Array) -> Array:
+        there = draws._replace(process=draws.process + shift)
+        return value(features_at(origin.next_observation, there, scale))
+
+    still = jnp.zeros_like(draws.process)
+    values = steadied(moved(still))
+    if isinstance(robust.dual, FirstOrderWasserstein):
+        unit = jnp.broadcast_to(robust.nominal.state_scale(state.nominal), still.shape)
+        gradients = unit * jax.grad(lambda shift: jnp.sum(moved(shift)))(still)
+        worst = robust.dual.from_gradients(values, gradients, nominal, epsilon)
+        return state.dual, worst, values, nominal
+    dual = robust.dual.update(state.dual, values, nominal, epsilon, origin)
+    return dual, robust.dual.worst_case(dual, values, nominal, epsilon, origin), values, nominal
 
 
 def steadied(values: Array) -> Array:

@@ -17,18 +17,18 @@ from jax import Array, lax
 
 from drspcrl.learners import adam, gaussian, networks, normalization
 from drspcrl.learners.advantage import gae, standardise, worst_case_traces
+from drspcrl.learners.backup import Robust, RobustState
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import CLIP, Moments
-from drspcrl.learners.outlook import Outlook, Robust, outlook, start_value
+from drspcrl.learners.outlook import Outlook, outlook, start_value
 from drspcrl.learners.privileged import Privileged, Scene, critic_network, noise_now
-from drspcrl.learners.signals import metrics_of, signal_of
+from drspcrl.learners.signals import dual_gap, metrics_of, signal_of
 from drspcrl.nominal import Transition, Uncertainty
 
 Metrics = dict[str, Array]
 _ADAM_EPSILON = 1e-5
-_NOISE, _DRAWS, _SIGNAL = range(
-    1 << 30, (1 << 30) + 3
-)  # far from what `split` makes of the same key
+# Uses of a key beside the plain learner's, far from what `split` makes of the same key.
+_ROBUST, _NOISE, _DRAWS, _SIGNAL = range(1 << 30, (1 << 30) + 4)
 
 
 class PPOHyper(NamedTuple):
@@ -78,7 +78,7 @@ class PPOState(NamedTuple):
     observations: Moments
     rewards: Moments
     returns: Array
-    robust: Any = None
+    robust: Any = ()  # `RobustState`, or nothing in a plain learner
 
 
 class Drawn(NamedTuple):
@@ -109,7 +109,7 @@ class Rollout(NamedTuple):
         terminated: the task ended the episode.
         ended: the episode ended, for whatever reason.
         privileged: true states and the noise that came true; none for a plain learner.
-        starts: the newest start state of each environment, [E, O]; none for a plain learner.
+        starts: states that episodes start with, [S, O]; none for a plain learner.
     """
 
     observation: Array
@@ -166,9 +166,7 @@ class PPO:
             observations=normalization.init((observation_size,)),
             rewards=normalization.init(),
             returns=jnp.zeros(envs),
-            robust=None
-            if self.robust is None
-            else self.robust.init(key, observation_size, action_size),
+            robust=self._robust(jax.random.fold_in(key, _ROBUST), observation_size, action_size),
         )
 
     def act(
@@ -239,9 +237,10 @@ class PPO:
         metrics = jax.tree.map(jnp.mean, metrics) | {"value": jnp.mean(lesson.value)}
         signal = {}
         if ahead is not None:
-            metrics |= metrics_of(ahead, rollout.terminated)
             signal = self._signal(state, rollout, ahead, uncertainty, key)
-            state = self._informed(state, rollout)
+            metrics |= metrics_of(ahead, rollout.terminated, signal)
+            metrics |= dual_gap(self.robust, ahead, rollout.terminated, uncertainty.epsilon)
+            state = self._informed(state, rollout, ahead)
         return state._replace(parameters=carry[0], optimizer=carry[1]), metrics, signal
 
     def lesson(
@@ -306,7 +305,7 @@ class PPO:
         return told | {
             "start_value": start_value(
                 self.robust,
-                state.robust,
+                state.robust._replace(dual=ahead.dual),
                 lambda x: state_value(state.parameters.critic, x),
                 Transition(starts, idle, starts),
                 normalization.standardise(moments, starts),
@@ -316,17 +315,24 @@ class PPO:
             )
         }
 
-    def _informed(self, state: PPOState, rollout: Rollout) -> PPOState:
+    def _informed(self, state: PPOState, rollout: Rollout, ahead: Outlook) -> PPOState:
         """The state whose nominal model has seen the rollout; the next one's noise follows it."""
         assert self.robust is not None
         steps = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), _scene(state, rollout).steps)
         nominal, _ = self.robust.nominal.update(state.robust.nominal, steps)
-        return state._replace(robust=state.robust._replace(nominal=nominal))
+        return state._replace(robust=RobustState(nominal, ahead.dual))
 
     def _critic(self, key: Array, observation_size: int, action_size: int) -> Network:
         if self.robust is not None:
             return critic_network(key, observation_size, action_size, self.hidden)
         return networks.orthogonal(key, (observation_size, *self.hidden, 1), last_gain=1.0)
+
+    def _robust(
+        self, key: Array, observation_size: int, action_size: int
+    ) -> RobustState | tuple[()]:
+        if self.robust is None:
+            return ()
+        return self.robust.init(key, observation_size, action_size)
 
     def _noise(
         self, state: PPOState, observations: Array, uncertainty: Uncertainty, key: Array
@@ -335,8 +341,8 @@ class PPO:
             return None
         # A key of its own, so that exploration is that of the plain learner.
         key, actions = jax.random.fold_in(key, _NOISE), state.parameters.log_std.shape[-1]
-        known = state.robust.nominal
-        return noise_now(self.robust.nominal, known, key, uncertainty.scales, observations, actions)
+        nominal, known = self.robust.nominal, state.robust.nominal
+        return noise_now(nominal, known, key, uncertainty.scales, observations, actions)
 
     def _minibatch_step(
         self, carry: tuple, part: Lesson, hyper: PPOHyper, rate: Array

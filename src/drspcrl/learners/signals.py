@@ -9,36 +9,54 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from drspcrl.learners.backup import Robust
+from drspcrl.learners.dual import Exact, NetworkDual
 from drspcrl.learners.outlook import Outlook
+from drspcrl.nominal import Transition
 
 Numbers = dict[str, Array]
 QUANTILES = {"beta_low": 0.1, "beta_median": 0.5, "beta_high": 0.9}
 SIGNAL_STATES = 256
 
 
-def metrics_of(ahead: Outlook, terminated: Array) -> Numbers:
-    """Scalars for the log.
+def metrics_of(ahead: Outlook, terminated: Array, signal: Numbers) -> Numbers:
+    """Scalars for the log, named as those of the other learners.
 
     Args:
         ahead: what the next states are worth.
         terminated: whether the task ended the episode, [T, E].
+        signal: what the curriculum is told.
     """
     worst, n = ahead.worst, ahead.values.shape[-1]
     multiplier = jnp.where(terminated, 0.0, worst.multiplier)
-    spread = jnp.where(terminated, 0.0, deviation(ahead))
     effective = 1.0 / jnp.sum(jnp.square(worst.weights), axis=-1)
     # No multiplier although the draws differ: the worst case is their minimum already.
-    saturated = (multiplier <= 0.0) & (spread > 0.0)
-    numbers = {
-        "beta": jnp.mean(multiplier),
-        "robust_value": jnp.mean(jnp.where(terminated, 0.0, worst.value)),
-        "value_spread": jnp.mean(spread),
+    saturated = ~terminated & (multiplier <= 0.0) & (deviation(ahead) > 0.0)
+    # An infinite multiplier must not be averaged with its neighbour.
+    shares = jnp.quantile(multiplier, jnp.array(list(QUANTILES.values())), method="lower")
+    same = ("robust_value", "value_spread", "slope", "start_value", "reward_scale")
+    return {
+        "beta": signal["multiplier"],
+        "beta_weighted": signal["weighted_multiplier"],
+        "slope_in_rewards": signal["slope"] / jnp.maximum(signal["reward_scale"], 1e-6),
         "effective_draws": jnp.mean(jnp.where(terminated, float(n), effective)),
         "saturated": jnp.mean(saturated.astype(multiplier.dtype)),
+        **{name: signal[name] for name in same},
+        **dict(zip(QUANTILES, shares, strict=True)),
     }
-    # An infinite multiplier must not be averaged with its neighbour.
-    quantile = lambda q: jnp.quantile(multiplier, q, method="lower")  # noqa: E731
-    return numbers | {name: quantile(q) for name, q in QUANTILES.items()}
+
+
+def dual_gap(robust: Robust, ahead: Outlook, terminated: Array, epsilon: Array | float) -> Numbers:
+    """How far a dual network is from the worst case itself; nothing for the other duals."""
+    if not isinstance(robust.dual, NetworkDual):
+        return {}
+    v, p = (a.reshape(-1, a.shape[-1]) for a in (ahead.values, ahead.nominal))
+    nowhere = Transition(v, v, v)  # not looked at
+    exact = Exact().worst_case((), v, p, jnp.asarray(epsilon), nowhere)
+    alive = ~terminated.reshape(-1)
+    gap = jnp.where(alive, exact.value - ahead.worst.value.reshape(-1), 0.0)
+    multiplier = jnp.where(alive, exact.multiplier, 0.0)
+    return {"dual_gap": jnp.mean(gap), "beta_exact": jnp.mean(multiplier)}
 
 
 def signal_of(

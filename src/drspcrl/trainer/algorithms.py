@@ -48,11 +48,11 @@ def make_loop(
     if uncertainty is not None:
         budget = settings.get("epsilon_budget", 0.0)
         warn_if_unwise(settings, max(budget, float(np.max(uncertainty.epsilon))))
+    robust = None if uncertainty is None else robust_backup(settings, uncertainty)
     if algorithm == "ppo":
-        learner = PPO(hidden, settings["epochs"], settings["minibatches"])
+        learner = PPO(hidden, settings["epochs"], settings["minibatches"], robust)
         hyper = stacked_hyper(PPOHyper, each)
         return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, against)
-    robust = None if uncertainty is None else robust_backup(settings, uncertainty)
     learner, kind = {
         "sac": lambda: (SAC(hidden, robust), SACHyper),
         "ddpg": lambda: (DDPG(hidden, settings["actor_every"], robust), DDPGHyper),

@@ -34,7 +34,7 @@ class OnPolicyLoop(Loop):
         uncertainty: what the members are trained against, [M] each.
     """
 
-    saved = ("state", "_observation", "_starts", "_signal", "metrics", "steps", "uncertainty")
+    saved = ("state", "_observation", "_signal", "metrics", "steps", "uncertainty")
 
     def __init__(
         self,
@@ -64,11 +64,13 @@ class OnPolicyLoop(Loop):
             envs=collector.envs,
         )
         self.state = jax.jit(jax.vmap(init))(jax.device_put(member_keys(seeds, INIT), device))
+        self._starts = None
+        if learner.robust is not None:
+            self._starts = jax.device_put(collector.starts(), device)
         self._observation = collector.reset()
-        self._starts = self._observation.copy() if learner.robust is not None else None
-        self._signal: dict[str, Array] = {}
         acting = (self.state, self._observation, self.uncertainty, self._act_keys)
         self._drawn = jax.eval_shape(jax.vmap(learner.act), *acting)[1]
+        self._signal = self._unmeasured()
 
     def iterate(self) -> None:
         """Collect a rollout and learn from it."""
@@ -88,7 +90,6 @@ class OnPolicyLoop(Loop):
             )
             outcomes[:, t] = self.collector.step(np.asarray(actions))
             self._observation = outcomes[:, t, :, : self._size].copy()
-            self._remember_starts(outcomes[:, t, :, -1] > 0)
             self.steps += self._envs
         self.state, self.metrics, self._signal = self._update(
             self.state,
@@ -105,7 +106,6 @@ class OnPolicyLoop(Loop):
     def restart(self, first: np.ndarray) -> None:
         """See `Loop`; the running discounted returns begin at 0 as after any episode's end."""
         self._observation = first
-        self._starts = None if self._starts is None else first.copy()
         self.state = self.state._replace(returns=jnp.zeros_like(self.state.returns))
 
     def extend(self, steps: int) -> None:
@@ -116,13 +116,19 @@ class OnPolicyLoop(Loop):
         """What the newest rollout tells the members' curricula, [M, ...] each.
 
         It is a by-product of the update: values are those of the critic that gave the targets, in
-        units of normalised rewards. Empty before the first update, and of plain learners.
+        units of normalised rewards. Before the first update, all is nan; of plain learners, empty.
         """
         return {name: np.asarray(numbers) for name, numbers in self._signal.items()}
 
-    def _remember_starts(self, ended: np.ndarray) -> None:
-        if self._starts is not None and ended.any():
-            self._starts[ended] = self._observation[ended]
+    def _unmeasured(self) -> dict[str, Array]:
+        """The signal of an update as nan, so that its names are known from the start."""
+        if self.learner.robust is None:
+            return {}
+        shape = (self.collector.members, self._length, self._envs, 2 * self._size + 3)
+        members = (self.state, self._blank_rollout(), np.zeros(shape, np.float32), self._starts)
+        numbers = (self.hyper, self.uncertainty, self._update_keys)
+        told = jax.eval_shape(self._update, *members, *numbers, np.int32(0), np.float32(0.0))[2]
+        return {name: jnp.full(like.shape, jnp.nan) for name, like in told.items()}
 
     def _blank_rollout(self) -> Drawn:
         """Room for what acting leaves, [M, T, E, ...] each."""

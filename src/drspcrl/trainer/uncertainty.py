@@ -73,7 +73,7 @@ def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> Nominal
 
 
 def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
-    """The backup of SAC and DDPG that settings describe."""
+    """The robust backup that settings describe."""
     duals = {
         "exact": lambda: Exact(DIVERGENCES[settings["divergence"]]),
         "network": lambda: NetworkDual(tuple(settings["hidden"])),
@@ -82,7 +82,8 @@ def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
     nominal = nominal_model(settings, uncertainty)
     moved = settings["divergence"] == "wasserstein"
     dual = FirstOrderWasserstein() if moved else duals[settings["dual"]]()
-    return Robust(nominal, dual, settings["draws"], settings["actor_draws"])
+    # PPO's actor learns from advantages, not from draws.
+    return Robust(nominal, dual, settings["draws"], settings.get("actor_draws", "all"))
 
 
 def no_uncertainty(members: int) -> Uncertainty:
