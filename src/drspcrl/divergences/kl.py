@@ -86,4 +86,15 @@ def _tilt_at(d: Array, p: Array, ε: Array, variance: Array, steps: int | None) 
     start = jnp.clip(jnp.log(2 * ε / variance) / 2, low, high)
     if steps is None:
         return jnp.exp(increasing_root(excess, start, low, high))
-    return jnp.exp(root_in_steps(excess, start, low, high, steps))
+
+    def roughly(log_tilt: Array) -> tuple[Array, Array]:
+        # The same with one exponential per atom; it loses the last digits of a tiny KL.
+        tilt = jnp.exp(log_tilt)
+        mass = p * jnp.exp(-tilt * d)
+        z = jnp.sum(mass)
+        mean = jnp.sum(mass * d) / z
+        spread = jnp.sum(mass * jnp.square(d)) / z - jnp.square(mean)
+        kl = jnp.maximum(-tilt * mean - jnp.log(z), tiny)
+        return jnp.log(kl) - jnp.log(ε), jnp.square(tilt) * jnp.maximum(spread, tiny) / kl
+
+    return jnp.exp(root_in_steps(roughly, start, low, high, steps))

@@ -87,9 +87,10 @@ class Exact(Dual):
     ) -> Worst:
         """See `Dual`."""
         del state, origin
-        solve = jax.vmap(self.divergence.worst_case, in_axes=(0, 0, None))
-        found = solve(values, probabilities, epsilon)
-        return Worst(found.value, found.weights, found.multiplier, found.slope)
+        # States along the last axis: sums over few draws run over many states at once.
+        solve = jax.vmap(self.divergence.worst_case, in_axes=(1, 1, None), out_axes=-1)
+        found = solve(values.T, probabilities.T, epsilon)
+        return Worst(found.value, found.weights.T, found.multiplier, found.slope)
 
 
 @dataclass(frozen=True)
