@@ -79,7 +79,7 @@ def read_value(text: str) -> Any:
     """
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(text) from error
     if isinstance(value, str):
         try:

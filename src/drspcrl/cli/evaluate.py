@@ -38,7 +38,8 @@ class Evaluate:
     """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
 
     def run(self) -> None:
-        """Evaluate; exit with code 1 if a run had to be left out."""
+        """Evaluate; exit with code 1 if a run had to be left out, 2 if it was the only one."""
+        from drspcrl.errors import InputError
         from drspcrl.evaluation import evaluate_runs
         from drspcrl.policy import load_policy
 
@@ -48,8 +49,11 @@ class Evaluate:
             policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
             deterministic=not self.stochastic, threads=self.threads, show="lines",
         ):  # fmt: skip
-            print(_line(result), flush=True)
             results.append(result)
+            if result.status != "skipped" or len(results) > 1:
+                print(_line(result), flush=True)
+        if len(results) == 1 and results[0].status == "skipped":
+            raise InputError(f"{results[0].path} cannot be evaluated: {results[0].reason}")
         if len(results) == 1 and results[0].table is not None:
             print(results[0].table)
         if any(result.status == "skipped" for result in results):

@@ -36,6 +36,8 @@ TITLES = {
     "taxi": "Taxi",
 }
 
+MOST_POINTS = 10_000
+
 
 @dataclass(frozen=True)
 class Solve:
@@ -95,10 +97,10 @@ class Solve:
     def _check(self) -> None:
         if not 0 < self.budget < float("inf"):
             raise InputError(f"--budget is {self.budget}; it must be a number above 0")
-        if self.points < 2 or self.iterations < 1:
+        if not 2 <= self.points <= MOST_POINTS or self.iterations < 1:
             raise InputError(
                 f"--points is {self.points} and --iterations {self.iterations}; "
-                "at least 2 and 1 are needed"
+                f"from 2 to {MOST_POINTS} points and at least 1 iteration are needed"
             )
         if not (self.learning_rate > 0 and self.pacing > 0 and self.rate > 0):
             raise InputError(

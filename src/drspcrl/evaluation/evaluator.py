@@ -134,6 +134,10 @@ def evaluate_policies(
         batch.close()
 
 
+MOST = 2**32
+"""Beyond this an evaluation would not end in anybody's lifetime."""
+
+
 def check_numbers(episodes: int, seed: int, simulations: int | None = None) -> None:
     """Raise an `InputError` unless these are whole numbers that make sense."""
     for name, value, least in (
@@ -143,6 +147,8 @@ def check_numbers(episodes: int, seed: int, simulations: int | None = None) -> N
     ):
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
             raise InputError(f"{name} is {value!r}; give a whole number, at least {least}")
+        if value > MOST:
+            raise InputError(f"{name} is {value}; give at most {MOST}")
 
 
 def _simulations(env: Any, total: int, wanted: int | None) -> int:

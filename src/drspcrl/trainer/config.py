@@ -95,6 +95,10 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "out", Path(self.out))
+        if "\0" in str(self.out):
+            raise InputError(f"out is {str(self.out)!r}; a folder's name has no null byte")
+        if not isinstance(self.settings, Mapping):
+            raise InputError(f"settings are {self.settings!r}; give names with values")
         object.__setattr__(self, "methods", _labels(self.methods))
         object.__setattr__(self, "seeds", _several("seeds", self.seeds))
         for name, allowed in (
@@ -215,6 +219,8 @@ def _check_leader(member: Member, methods: tuple[str, ...], curve: str) -> None:
 
 def _several(name: str, values: Any) -> tuple:
     values = (values,) if isinstance(values, str | int) else tuple(values)
+    if any(isinstance(value, list | dict) for value in values):
+        raise InputError(f"{name} are {list(values)}; give plain names or numbers")
     if not values:
         raise InputError(f"{name} is empty; give at least one")
     if len(set(values)) != len(values):

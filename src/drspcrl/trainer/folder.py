@@ -154,10 +154,11 @@ class RunFolder:
 
     def close(self, status: str, steps: int, **more: Any) -> None:
         """Say how it ended."""
+        events, self._events = self._events, None
+        if events is not None:
+            events.close()
         self.note(status=status, steps=steps, ended=_now(), **more)
-        if self._events is not None:
-            self._events.close()
-        self._info = self._events = None
+        self._info = None
 
     def _describe(self, config: TrainConfig, member: Member) -> None:
         described = yaml.safe_dump(config.describe(member), sort_keys=False, allow_unicode=True)

@@ -122,6 +122,7 @@ class Trainer:
         self.folders = folders
         for folder, member in zip(folders, self.config.members, strict=True):
             folder.begin(self.config, member, self._facts)
+        self.save()  # so that a run that is killed early goes on too
         self._start_clock()
 
     def go_on(self, folders: Sequence[RunFolder], saved: Sequence[Saved | None]) -> None:

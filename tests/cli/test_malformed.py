@@ -1,0 +1,339 @@
+"""Whatever a command is given: one clear line, exit code 2, nothing executed, nothing written."""
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from safetensors.numpy import save
+
+from drspcrl.checkpoint import Store
+from drspcrl.cli import main
+from drspcrl.policy import Policy, save_policy
+from drspcrl.trainer.config import TrainConfig
+
+NAME = "Pendulum-v1-sac-vanilla-s0"
+METRICS = "step,episode_return,epsilon\n1000,5,0\n2000,7,0.1\n"
+EVALUATION = "perturbation,level,episode,return,length\nnone,0,0,100,10\naction,0.1,0,50,10\n"
+CANARY = "executed"
+BOMB = tuple(pairwise("abcdefghijklmnopqrstuvwxyz"))
+EXECUTE = f"!!python/object/apply:pathlib.Path.touch [{CANARY}]"
+PICKLE = b"cpathlib\nPath\n(S'executed'\ntR."
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory) -> Path:
+    """A folder with one run that every command would accept."""
+    out = tmp_path_factory.mktemp("sound") / "runs"
+    config = TrainConfig(env="Pendulum-v1", algorithm="sac", out=out, steps=2000)
+    run = out / NAME
+    run.mkdir(parents=True)
+    info = {"format_version": 1, "env": "Pendulum-v1", "algorithm": "sac", "method": "vanilla"}
+    info |= {"seed": 0, "status": "stopped", "steps": 1000}
+    (run / "run.json").write_text(json.dumps(info))
+    (run / "config.yaml").write_text(yaml.safe_dump(config.describe(config.members[0])))
+    (run / "metrics.csv").write_text(METRICS)
+    (run / "evaluation.csv").write_text(EVALUATION)
+    save_policy(run / "policy.safetensors", policy())
+    store = Store(run)
+    for step in (500, 1000):
+        notes = {"total": 2000, "metrics_bytes": 0, "best": None}
+        store.write(step, {"loop": {"x": np.zeros(3, np.float32)}}, notes)
+    return out
+
+
+def policy() -> Policy:
+    one, three = np.ones(1, np.float32), np.ones(3, np.float32)
+    layers = ((np.zeros((3, 1), np.float32), np.zeros(1, np.float32)),)
+    return Policy("gaussian", "relu", layers, -one, one, 0 * three, three, np.inf, 0 * one)
+
+
+@pytest.fixture
+def place(sound, tmp_path, monkeypatch) -> Path:
+    """A copy of it in a folder of its own, which is also where the command runs."""
+    shutil.copytree(sound, tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    files = (file for file in root.rglob("*") if file.is_file())
+    return {str(file.relative_to(root)): file.read_bytes() for file in files}
+
+
+def refused(capsys, place: Path, line: str | list[str]) -> str:
+    """Run a command that must fail as a mistake does; the line that it printed."""
+    before = contents(place)
+    code = main(line.split() if isinstance(line, str) else line)
+    printed = capsys.readouterr()
+    assert code == 2, printed
+    assert printed.err.count("\n") == 1, printed.err
+    assert printed.err.startswith("drspcrl: error: ")
+    assert "Traceback" not in printed.err + printed.out
+    assert contents(place) == before
+    assert not (place / CANARY).exists()
+    return printed.err
+
+
+TRAIN = "train --algorithm sac --out new --env"
+LINES = {
+    # train
+    "no task": "train --algorithm sac --out new",
+    "empty task": ["train", "--algorithm", "sac", "--out", "new", "--env", ""],
+    "unknown task": f"{TRAIN} Hoper",
+    "a path as task": f"{TRAIN} ../../etc/passwd",
+    "a task with a line break": ["train", "--algorithm", "sac", "--out", "new", "--env", "a\nb"],
+    "a task with a null byte": ["train", "--algorithm", "sac", "--out", "new", "--env", "a\0b"],
+    "a task of another space": f"{TRAIN} CartPole-v1",
+    "unknown learner": "train --env Hopper --algorithm td3 --out new",
+    "unknown method": f"{TRAIN} Hopper --methods magic",
+    "a path as method": f"{TRAIN} Hopper --methods ../../x",
+    "a method of no module": f"{TRAIN} Hopper --methods nowhere:Curriculum",
+    "a method that a module lacks": f"{TRAIN} Hopper --methods os:Curriculum",
+    "a method twice": f"{TRAIN} Hopper --methods vanilla vanilla",
+    "a negative seed": f"{TRAIN} Hopper --seeds -1",
+    "a huge seed": f"{TRAIN} Hopper --seeds {10**30}",
+    "a seed in words": f"{TRAIN} Hopper --seeds one",
+    "no steps": f"{TRAIN} Hopper --steps 0",
+    "a fraction of steps": f"{TRAIN} Hopper --steps 1.5",
+    "huge steps and buffer": f"{TRAIN} Pendulum-v1 --steps {10**15} --set buffer_size={10**15}",
+    "huge threads": f"{TRAIN} Hopper --threads -5",
+    "a setting without value": f"{TRAIN} Hopper --set critic_lr",
+    "an unknown setting": f"{TRAIN} Hopper --set lr=1",
+    "a setting that executes": [*f"{TRAIN} Hopper --set".split(), f"tau={EXECUTE}"],
+    "a setting that is infinite": f"{TRAIN} Hopper --set critic_lr=1e999",
+    "a setting of another kind": f"{TRAIN} Hopper --set hidden={{a:1}}",
+    "a deep setting": f"{TRAIN} Hopper --set tau={'[' * 5000}",
+    "a huge network": f"{TRAIN} Pendulum-v1 --set hidden=[{10**9}]",
+    "a time that is none": f"{TRAIN} Hopper --time-limit soon",
+    "out is a file": f"train --algorithm sac --env Hopper --out runs/{NAME}/run.json",
+    "out below a file": f"train --algorithm sac --env Hopper --out runs/{NAME}/run.json/x",
+    "out with a null byte": ["train", "--algorithm", "sac", "--env", "Hopper", "--out", "a\0b"],
+    "out that holds the run": "train --algorithm sac --env Pendulum-v1 --out runs",
+    # resume
+    "resume nothing": "resume",
+    "resume what is not there": "resume nowhere",
+    "resume a file": f"resume runs/{NAME}/run.json",
+    "resume fewer steps": "resume runs --steps 10",
+    "resume steps in words": "resume runs --steps many",
+    "resume a null byte": ["resume", "a\0b"],
+    # evaluate
+    "evaluate what is not there": "evaluate nowhere",
+    "evaluate a file": f"evaluate runs/{NAME}/run.json",
+    "evaluate no episodes": "evaluate runs --episodes 0",
+    "evaluate many episodes": f"evaluate runs --suite quick --episodes {10**30}",
+    "evaluate a negative seed": "evaluate runs --seed -1",
+    "evaluate negative threads": "evaluate runs --threads -1 --overwrite --suite quick",
+    "evaluate an unknown suite": "evaluate runs --suite nonsense",
+    "evaluate a suite that is a path": "evaluate runs --suite ../../etc/passwd",
+    "evaluate a suite that is not there": "evaluate runs --suite none.yaml",
+    # report
+    "report what is not there": "report nowhere --out new",
+    "report a file": f"report runs/{NAME}/run.json --out new",
+    "report into a file": f"report runs --out runs/{NAME}/run.json",
+    "report into the runs": "report runs --out runs",
+    "report without out": "report runs",
+    "report compared with nothing": "report runs --out new --compare magic",
+    # solve
+    "solve an unknown mdp": "solve --mdp ../../etc/passwd --out new",
+    "solve an unknown ball": "solve --divergence euclid --out new",
+    "solve no budget": "solve --budget 0 --out new",
+    "solve nan": "solve --budget nan --out new",
+    "solve an infinite budget": "solve --budget 1e999 --out new",
+    "solve a discount of one": "solve --discount 1.0 --out new",
+    "solve a discount of nan": "solve --discount nan --out new",
+    "solve one point": "solve --points 1 --out new",
+    "solve too many points": f"solve --points {10**12} --out new",
+    "solve no iterations": "solve --iterations 0 --out new",
+    "solve into a file": f"solve --out runs/{NAME}/run.json",
+    "solve by an unknown rule": "solve --rule magic --out new",
+    # doctor
+    "doctor with arguments": "doctor now",
+    "doctor with an option": "doctor --fast",
+}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_arguments(capsys, place, line):
+    refused(capsys, place, line)
+
+
+def changed(**changes):
+    """A change of config.yaml."""
+
+    def change(file: Path) -> None:
+        content = yaml.safe_load(file.read_text())
+        for name, value in changes.items():
+            content.pop(name) if value is None else content.update({name: value})
+        file.write_text(yaml.safe_dump(content))
+
+    return change
+
+
+def population(**changes):
+    return changed(
+        population={"methods": ["vanilla"], "seeds": [0], "settings": {}} | changes,
+    )
+
+
+RUN_JSON = {
+    "is gone": None,
+    "is empty": "",
+    "breaks off": '{"format_version": 1, "env": "Pend',
+    "is a list": "[1, 2]",
+    "is deep": "[" * 100_000,
+    "is no text": b"\xff\xfe\x00",
+    "is newer": '{"format_version": 99}',
+    "has a huge version": '{"format_version": 1e999}',
+    "has no version": "{}",
+}
+CONFIG_YAML = {
+    "is gone": None,
+    "is empty": "",
+    "breaks off": "env: [",
+    "executes": EXECUTE,
+    "executes within": f"env: {EXECUTE}\n",
+    "is a list": "- 1\n",
+    "is a bomb": "a: &a [x]\n" + "".join(f"{c}: &{c} [*{p}, *{p}]\n" for p, c in BOMB),
+    "is deep": "[" * 20_000,
+    "is no text": b"\xff\xfe\x00",
+    "has no population": changed(population=None),
+    "has a population of text": changed(population="all"),
+    "has methods of text": population(methods="vanilla"),
+    "has seeds of text": population(seeds=["zero"]),
+    "has huge seeds": population(seeds=[10**40]),
+    "has no seeds": population(seeds=[]),
+    "has nested seeds": population(seeds=[[1], [2]]),
+    "has settings of a list": population(settings=[1]),
+    "has an unknown setting": population(settings={"lr": 1}),
+    "has a hostile method": population(methods=["../../../x"]),
+    "has an unknown entry": changed(unheard_of=1),
+    "has no steps": changed(steps=None),
+    "has steps of text": changed(steps="many"),
+    "has negative steps": changed(steps=-1),
+    "has huge steps": changed(steps=10**18),
+    "has another learner": changed(algorithm="dqn"),
+    "has a hostile task": changed(env="../../../etc/passwd"),
+    "has a task of another type": changed(env=["Hopper"]),
+    "has a hostile device": changed(device="/dev/null"),
+    "has a tracker that is code": changed(track="os.system"),
+    "has a time of text": changed(time_limit="soon"),
+}
+
+
+def put(file: Path, content) -> None:
+    if content is None:
+        file.unlink()
+    elif callable(content):
+        content(file)
+    elif isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        file.write_text(content)
+
+
+@pytest.mark.parametrize("content", RUN_JSON.values(), ids=RUN_JSON)
+@pytest.mark.parametrize("command", ["resume runs", "report runs --out new", "evaluate runs"])
+def test_run_json(capsys, place, command, content):
+    put(place / "runs" / NAME / "run.json", content)
+    refused(capsys, place, command)
+
+
+@pytest.mark.parametrize("content", CONFIG_YAML.values(), ids=CONFIG_YAML)
+def test_config_yaml(capsys, place, content):
+    put(place / "runs" / NAME / "config.yaml", content)
+    refused(capsys, place, "resume runs")
+
+
+POLICIES = {
+    "is gone": None,
+    "is empty": b"",
+    "breaks off": b"\x40\x00\x00\x00\x00\x00\x00\x00{",
+    "has a huge header": b"\xff" * 8 + b"{}",
+    "is a pickle": PICKLE,
+    "has no policy": save({"x": np.zeros(3, np.float32)}),
+    "has a hostile description": save(
+        {"x": np.zeros(3, np.float32)}, {"drspcrl-policy": "[" * 50_000}
+    ),
+}
+
+
+@pytest.mark.parametrize("content", POLICIES.values(), ids=POLICIES)
+def test_policies(capsys, place, content):
+    put(place / "runs" / NAME / "policy.safetensors", content)
+    refused(capsys, place, "evaluate runs --suite quick --episodes 1")
+
+
+SUITES = {
+    "is empty": "",
+    "breaks off": "settings: [",
+    "executes": f"settings: {EXECUTE}",
+    "is a list": "- none",
+    "has an unknown perturbation": "settings: [earthquake=1]",
+    "has a negative level": "settings: [action=-1]",
+    "has an infinite level": "settings: [{perturbation: action, levels: [.inf]}]",
+    "has levels of text": "settings: [{perturbation: action, levels: many}]",
+    "has no settings": "settings: []",
+    "is no text": b"\xff\xfe\x00",
+}
+
+
+@pytest.mark.parametrize("content", SUITES.values(), ids=SUITES)
+def test_suites(capsys, place, content):
+    put(place / "mine.yaml", content)
+    refused(capsys, place, "evaluate runs --suite mine.yaml --episodes 1")
+
+
+TABLES = {
+    "breaks off": "step,episode_return\n1000,5",
+    "has a short line": "step,episode_return\n1000\n",
+    "has words": "step,episode_return\n1000,good\n",
+    "has no step": "episode_return\n5\n",
+    "is no text": b"\xff\xfe\x00",
+    "has a huge field": "step,episode_return\n1000," + "9" * 200_000 + "x\n",
+}
+
+
+@pytest.mark.parametrize("content", TABLES.values(), ids=TABLES)
+def test_metrics(capsys, place, content):
+    put(place / "runs" / NAME / "metrics.csv", content)
+    refused(capsys, place, "report runs --out new")
+
+
+@pytest.mark.parametrize("content", ["perturbation\n", EVALUATION[:-3], "a,b\n1\n", b"\xff"])
+def test_evaluations(capsys, place, content):
+    put(place / "runs" / NAME / "evaluation.csv", content)
+    refused(capsys, place, "report runs --out new")
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "state.safetensors"])
+@pytest.mark.parametrize("content", [None, b"", b"{", PICKLE, b"\xff" * 8])
+def test_checkpoints(capsys, place, name, content):
+    for step in (500, 1000):
+        put(place / "runs" / NAME / "checkpoint" / f"step-{step:012d}" / name, content)
+    assert "no checkpoint that is whole" in refused(capsys, place, "resume runs")
+
+
+def test_a_checkpoint_of_something_else(capsys, place):
+    assert "made by another version" in refused(capsys, place, "resume runs")
+
+
+def test_a_run_folder_of_another_name(capsys, place):
+    (place / "runs" / NAME).rename(place / "runs" / "mine")
+    assert "rename it back" in refused(capsys, place, "resume runs")
+
+
+def test_a_damaged_evaluation_is_mended_by_overwriting(capsys, place):
+    file = place / "runs" / NAME / "evaluation-quick.csv"
+    file.write_text("perturbation,level\nhalf")
+    assert main(["evaluate", "runs", "--suite", "quick", "--episodes", "1", "--overwrite"]) == 0
+    capsys.readouterr()
+    assert file.read_text().startswith("perturbation,level,episode,return,length\n")
+
+
+def test_there_are_at_least_sixty():
+    groups = (LINES, RUN_JSON, CONFIG_YAML, POLICIES, SUITES, TABLES)
+    assert sum(map(len, groups)) >= 60
