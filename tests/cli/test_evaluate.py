@@ -74,11 +74,22 @@ def test_an_own_suite_and_the_best_policy(run_folder, tmp_path):
     )
 
 
-def test_a_run_that_cannot_be_evaluated_gives_exit_code_1(run_folder, capsys):
-    with pytest.raises(SystemExit) as stopped:  # Pendulum has no MuJoCo model
+def test_the_only_run_that_cannot_be_evaluated_is_an_input_error(run_folder):
+    # Pendulum has no MuJoCo model.
+    with pytest.raises(InputError, match=r"cannot be evaluated: .* setting environment=0\.1"):
         run_command(run_folder, "--episodes", 1)
+
+
+def test_a_run_that_is_left_out_gives_exit_code_1(run_folder, tmp_path, capsys):
+    suite = tmp_path / "mine.yaml"
+    suite.write_text("settings: [none]")
+    (run_folder.parent / "Hopper-sac-vanilla-s0").mkdir()
+    with pytest.raises(SystemExit) as stopped:
+        run_command(run_folder.parent, "--episodes", 1, "--suite", suite)
     assert stopped.value.code == 1
-    assert "setting environment=0.1" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "skipped" in printed
+    assert "evaluated" in printed
 
 
 def test_no_runs_is_an_input_error(tmp_path):

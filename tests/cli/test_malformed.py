@@ -327,9 +327,10 @@ def test_a_run_folder_of_another_name(capsys, place):
 
 
 def test_a_damaged_evaluation_is_mended_by_overwriting(capsys, place):
-    file = place / "runs" / NAME / "evaluation-quick.csv"
+    put(place / "mine.yaml", "settings: [none]")
+    file = place / "runs" / NAME / "evaluation-mine.csv"
     file.write_text("perturbation,level\nhalf")
-    assert main(["evaluate", "runs", "--suite", "quick", "--episodes", "1", "--overwrite"]) == 0
+    assert main(["evaluate", "runs", "--suite", "mine.yaml", "--episodes", "1", "--overwrite"]) == 0
     capsys.readouterr()
     assert file.read_text().startswith("perturbation,level,episode,return,length\n")
 

@@ -49,9 +49,8 @@ class Evaluate:
             policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
             deterministic=not self.stochastic, threads=self.threads, show="lines",
         ):  # fmt: skip
+            print(_line(result), flush=True)
             results.append(result)
-            if result.status != "skipped" or len(results) > 1:
-                print(_line(result), flush=True)
         if len(results) == 1 and results[0].status == "skipped":
             raise InputError(f"{results[0].path} cannot be evaluated: {results[0].reason}")
         if len(results) == 1 and results[0].table is not None:
