@@ -92,7 +92,8 @@ def check(algorithm: str, steps: int, kills: int, out: Path, environment) -> Non
         rows, others = read_run(one).metrics, read_run(two).metrics
         for name in set(rows) - {"steps_per_second"}:
             np.testing.assert_array_equal(rows[name], others[name], err_msg=name)
-        assert len(read_info(two)["resumed"]) == kills
+        # One that is killed within its very first checkpoint begins anew.
+        assert kills - 1 <= len(read_info(two)["resumed"]) <= kills
 
 
 def test_three_kills(tmp_path, environment):

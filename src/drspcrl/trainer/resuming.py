@@ -10,7 +10,7 @@ from drspcrl.errors import InputError
 from drspcrl.runs import find_runs, read_config, read_info
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.facts import version_changes
-from drspcrl.trainer.folder import RunFolder, held
+from drspcrl.trainer.folder import METRICS_FILE, RunFolder, held
 from drspcrl.trainer.run import Trainer, ask_for_determinism, one_line_for_the_disk
 from drspcrl.trainer.saving import newest_common
 
@@ -87,6 +87,12 @@ def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
         console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
 
     with one_line_for_the_disk(config.out), held(paths) as folders:
+        if _never_got_on(folders):
+            trainer = Trainer(config, console)
+            with trainer:
+                trainer.begin(folders)
+                trainer.run()
+            return trainer.outcome()
         saved = _checkpoints(folders, console, warn)
         living = next(one for one in saved if one is not None)
         for change in version_changes(read_info(paths[0]).get("versions")):
@@ -107,6 +113,15 @@ def _checkpoints(folders: list[RunFolder], console: Console, warn) -> list[Saved
         raise InputError(f"every run in {folders[0].path.parent} has diverged; train anew")
     found = iter(newest_common(alive, warn))
     return [None if gone else next(found) for gone in diverged]
+
+
+def _never_got_on(folders: list[RunFolder]) -> bool:
+    """Whether a population was killed before its first checkpoint was whole, so nothing is lost."""
+    begun = any(folder.store.steps() in ([], [0]) for folder in folders)
+    whole = all(folder.store.steps() for folder in folders)
+    rows = any((folder.path / METRICS_FILE).exists() for folder in folders)
+    running = all(read_info(folder.path).get("status") == "running" for folder in folders)
+    return begun and not whole and not rows and running
 
 
 def _length(config: TrainConfig, steps: int | None) -> int:
