@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from drspcrl import variants
 from drspcrl.errors import InputError
 
 FORMAT_VERSION = 1
@@ -107,19 +108,57 @@ def read_runs(root: str | Path, *, metrics: Sequence[str] | None = None) -> RunS
     if not root.is_dir():
         raise InputError(f"{root} is not a folder; give the folder that holds the runs")
     runs: dict[tuple[str, str, str, int], Run] = {}
-    skipped = []
+    found, skipped = [], []
     for folder in find_runs(root):
         try:
-            run = read_run(folder, metrics=metrics)
+            found.append(read_run(folder, metrics=metrics))
         except InputError as error:
             skipped.append(Skipped(folder, str(error)))
-            continue
+    for run in told_apart(found):
+        folder = run.path
         if run.identity in runs:
             first = runs[run.identity].path
             skipped.append(Skipped(folder, f"it is the same run as {first}, which was kept"))
         else:
             runs[run.identity] = run
     return RunSet(tuple(runs.values()), tuple(skipped))
+
+
+def told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Runs of one method whose populations had other settings, as variants of that method.
+
+    What shapes a whole population is no part of a method's label: `self_paced` in a KL ball and in
+    a Wasserstein ball become `self_paced:divergence=kl` and `self_paced:divergence=wasserstein`.
+    """
+    doubles: dict[tuple[str, str, str, int], list[Run]] = {}
+    for run in runs:
+        doubles.setdefault(run.identity, []).append(run)
+    names: dict[str, set[str]] = {}
+    for same in doubles.values():
+        names.setdefault(same[0].method, set()).update(_differing([_settings(run) for run in same]))
+    return [_with_settings(run, names[run.method]) for run in runs]
+
+
+def _settings(run: Run) -> Mapping[str, Any]:
+    found = run.config.get("settings")
+    return found if isinstance(found, dict) else {}
+
+
+def _differing(tables: Sequence[Mapping[str, Any]]) -> set[str]:
+    shared = set.intersection(*(set(table) for table in tables))
+    return {name for name in shared if len({repr(table[name]) for table in tables}) > 1}
+
+
+def _with_settings(run: Run, names: set[str]) -> Run:
+    own = {name: value for name, value in _settings(run).items() if name in names}
+    if not own:
+        return run
+    try:
+        variant = variants.parse(run.method)
+    except InputError:  # a name that somebody else gave
+        return run
+    label = variants.label(variants.Variant(variant.method, {**variant.changes, **own}))
+    return replace(run, method=label)
 
 
 def find_runs(root: str | Path) -> Iterator[Path]:

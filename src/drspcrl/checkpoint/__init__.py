@@ -8,8 +8,27 @@
 Nothing here knows what a learner is; what a tree holds is decided by whoever hands it in.
 """
 
-from drspcrl.checkpoint.lock import FolderLock
-from drspcrl.checkpoint.members import join, member
-from drspcrl.checkpoint.store import Saved, Store
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# A lock or a file that is written whole needs no JAX.
+_EXPORTS = {
+    "FolderLock": "drspcrl.checkpoint.lock",
+    "Saved": "drspcrl.checkpoint.store",
+    "Store": "drspcrl.checkpoint.store",
+    "join": "drspcrl.checkpoint.members",
+    "member": "drspcrl.checkpoint.members",
+}
 
 __all__ = ["FolderLock", "Saved", "Store", "join", "member"]
+
+if TYPE_CHECKING:
+    from drspcrl.checkpoint.lock import FolderLock
+    from drspcrl.checkpoint.members import join, member
+    from drspcrl.checkpoint.store import Saved, Store
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.checkpoint' has no attribute {name!r}")

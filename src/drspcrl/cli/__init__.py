@@ -13,6 +13,7 @@ from drspcrl.errors import InputError
 COMMANDS = {
     "train": "Train",
     "resume": "Resume",
+    "grid": "Grid",
     "evaluate": "Evaluate",
     "report": "Report",
     "solve": "Solve",

@@ -38,7 +38,7 @@ class RunResult:
 
 
 def evaluate_runs(
-    root: str | Path,
+    root: str | Path | Sequence[Path],
     load: Callable[[Path], Policy],
     suite: str | Path | Suite = DEFAULT_SUITE,
     episodes: int = 100,
@@ -57,7 +57,7 @@ def evaluate_runs(
     the run is done, so a stopped evaluation goes on where it was.
 
     Args:
-        root: A run folder, or a folder with run folders at any depth.
+        root: A run folder, a folder with run folders at any depth, or run folders.
         load: Makes a policy of a policy file.
         suite: A name, a path of a YAML file, or a `Suite`.
         episodes: Episodes for each setting.
@@ -78,7 +78,7 @@ def evaluate_runs(
         "deterministic": deterministic, "clip": False,
     }  # fmt: skip
     by_task: dict[str, dict[str, _Prepared]] = {}
-    for folder in _folders(Path(root)):
+    for folder in _folders(Path(root)) if isinstance(root, str | Path) else root:
         found = _prepare(folder, folder / policy_file, load, suite, request, overwrite)
         if isinstance(found, RunResult):
             yield found

@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from drspcrl.learners.slots import observation_slots
+
 
 class Batch(NamedTuple):
     """Transitions to learn from, [B, ...] each.
@@ -64,11 +66,6 @@ class Replay(NamedTuple):
     newest: Array
     added: Array
     oldest: Array
-
-
-def observation_slots(transitions: int) -> int:
-    """Length of the observation ring: one more than the transitions, and 1/32 for episode ends."""
-    return transitions + transitions // 32 + 2
 
 
 def init(first: Array, action_size: int, transitions: int) -> Replay:

@@ -1,5 +1,7 @@
 """What the package comes with as YAML: hyper-parameters of each algorithm, and ablations."""
 
+from copy import deepcopy
+from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ def preset(algorithm: str) -> dict[str, Any]:
     """
     if algorithm not in ALGORITHMS:
         raise InputError(f"algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
-    return yaml.safe_load(files(__name__).joinpath(f"{algorithm}.yaml").read_text("utf-8"))
+    return deepcopy(_parsed(f"{algorithm}.yaml"))
 
 
 class Ablation(NamedTuple):
@@ -38,6 +40,12 @@ def ablation(name: str) -> Ablation:
     """
     if name not in ABLATIONS:
         raise InputError(f"ablation is {name!r}; choose one of {', '.join(ABLATIONS)}")
-    content = yaml.safe_load(files(__name__).joinpath(f"ablations/{name}.yaml").read_text("utf-8"))
+    content = deepcopy(_parsed(f"ablations/{name}.yaml"))
     variants = (Variant(entry["method"], entry["settings"]) for entry in content["variants"])
     return Ablation(content["title"], tuple(variants))
+
+
+@cache
+def _parsed(file: str) -> Any:
+    """Parsed once: a grid asks for the same presets hundreds of times."""
+    return yaml.safe_load(files(__name__).joinpath(file).read_text("utf-8"))

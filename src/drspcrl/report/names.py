@@ -1,7 +1,11 @@
 """How methods, perturbations and tasks are called and drawn, the same everywhere."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from drspcrl.errors import InputError
+from drspcrl.variants import Variant, label, parse
 
 METHOD_LABELS = {
     "vanilla": "Vanilla",
@@ -24,6 +28,7 @@ PERTURBATION_LABELS = {
     "observation": ("Observation noise", "σ"),
     "environment": ("Physics noise", "δ"),
 }
+SETTING_SYMBOLS = {"pacing": "α", "rate": "λ", "epsilon_budget": "ε", "epsilon_start": "ε₀"}
 ALGORITHM_LABELS = {"ppo": "PPO", "sac": "SAC", "ddpg": "DDPG"}
 TASK_ORDER = ("HalfCheetah", "Walker2d", "Humanoid", "Hopper")
 FOCUS = "self_paced"
@@ -89,8 +94,34 @@ def _spare(index: int) -> Look:
 
 
 def method_label(method: str) -> str:
-    """The method's name in tables and figures."""
-    return METHOD_LABELS.get(method, method)
+    """The method's name in tables and figures; a variant's with what it changes."""
+    if method in METHOD_LABELS:
+        return METHOD_LABELS[method]
+    variant = as_variant(method)
+    if variant is None or variant.method not in METHOD_LABELS:
+        return method
+    pairs = written_changes(variant)
+    return f"{METHOD_LABELS[variant.method]} {', '.join(pairs)}"
+
+
+def as_variant(method: str) -> Variant | None:
+    """A method that changes settings of its own; None for any other name."""
+    try:
+        variant = parse(method)
+    except InputError:
+        return None
+    return variant if variant.changes else None
+
+
+def written_changes(variant: Variant) -> list[str]:
+    """What a variant changes, each as `α=0.1`; the name of a ball speaks for itself."""
+    pairs = []
+    for name, value in sorted(variant.changes.items()):
+        words = label(Variant("m", {name: value})).removeprefix(f"m:{name}=")
+        pairs.append(
+            words if name == "divergence" else f"{SETTING_SYMBOLS.get(name, name)}={words}"
+        )
+    return pairs
 
 
 def algorithm_label(algorithm: str) -> str:
@@ -112,7 +143,16 @@ def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
 
 def ordered_methods(names: Iterable[str]) -> list[str]:
     """Methods in the order of tables: the plain ones first, self_paced last of the known."""
-    return in_order(names, METHOD_LABELS)
+    names = set(names)
+    known = [name for name in in_order(names, METHOD_LABELS) if name in METHOD_LABELS]
+    return known + sorted(set(names) - set(known), key=_natural)
+
+
+def _natural(name: str) -> list[tuple[bool, float, str]]:
+    """A key that puts 3 before 10."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", name)
+    numeric = [i % 2 == 1 for i in range(len(parts))]
+    return [(n, float(p) if n else 0.0, p) for n, p in zip(numeric, parts, strict=True)]
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:

@@ -35,7 +35,12 @@ class Stop:
     @property
     def out_of_time(self) -> bool:
         """Whether the time limit is reached."""
-        return self._end is not None and time.monotonic() >= self._end
+        return self.left is not None and self.left <= 0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the time limit, below 0 after it; None where there is none."""
+        return None if self._end is None else self._end - time.monotonic()
 
     def __enter__(self) -> "Stop":
         if threading.current_thread() is threading.main_thread():

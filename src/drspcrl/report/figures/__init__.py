@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from drspcrl.report.curves import METRICS, Curves
+from drspcrl.report.figures.ablation import ablation, families
 from drspcrl.report.figures.paint import Paint
 from drspcrl.report.figures.pooled import improvement, profiles
 from drspcrl.report.figures.settings import frontier, robustness
@@ -61,6 +62,11 @@ def _evaluation_figures(
             name = f"{kind}-{file}{suffix}"
             if draw(results, algorithm, paint, name):
                 made.append(name)
+    found = families(results.methods())
+    for family, file in zip(found, slugs(f.file for f in found).values(), strict=True):
+        name = f"ablation-{file}{suffix}"
+        if ablation(results, family, paint, name):
+            made.append(name)
     if profiles(aggregates, paint, f"profiles{suffix}"):
         made.append(f"profiles{suffix}")
     methods = ordered_methods(results.methods())

@@ -28,11 +28,11 @@ def robustness(results: Results, algorithm: str, paint: Paint, name: str) -> boo
         for axes, kind in zip(row, kinds, strict=True):
             drawn = []
             for method, look in paint.some(results.methods(algorithm, task)).items():
-                points = _levels(results, algorithm, task, method, kind)
+                points = levels_of(results, algorithm, task, method, kind)
                 if points:
                     levels, estimates = zip(*points, strict=True)
                     drawn += estimates
-                    _errorbar(axes, levels, estimates, method, look)
+                    errorbar(axes, levels, estimates, method, look)
             counts += [estimate.n for estimate in drawn]
             fit_estimates(axes.set_ylim, drawn)
             bottom, left = task == tasks[-1], kind == kinds[0]
@@ -83,13 +83,15 @@ def frontier(results: Results, algorithm: str, paint: Paint, name: str) -> bool:
     return True
 
 
-def _levels(results: Results, algorithm: str, task: str, method: str, kind: str) -> list:
+def levels_of(results: Results, algorithm: str, task: str, method: str, kind: str) -> list:
+    """The levels of one perturbation that a method was evaluated at, with their estimates."""
     settings = [NOMINAL, *(s for s in results.settings if s[0] == kind)]
     cells = [(s[1], results.cell(algorithm, task, method, s)) for s in settings]
     return [(level, estimate) for level, estimate in cells if estimate.n]
 
 
-def _errorbar(axes: "Axes", levels, estimates, method: str, look: Look) -> None:
+def errorbar(axes: "Axes", levels, estimates, method: str, look: Look) -> None:
+    """Draw the estimates of one method."""
     values = [e.value for e in estimates]
     half = [e.half_width if e.has_interval else 0.0 for e in estimates]
     axes.errorbar(

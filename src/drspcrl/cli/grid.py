@@ -1,0 +1,97 @@
+"""`drspcrl grid`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from drspcrl.cli.durations import Duration
+from drspcrl.errors import InputError
+
+UNFINISHED = 3
+"""The exit code of a grid that stopped before its end and goes on with the same command."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Train, evaluate and report a grid of runs; the same command goes on where it stopped.
+
+    Exit code 0: all is done; 1: something failed; 3: stopped before its end.
+    """
+
+    name: Annotated[str, tyro.conf.Positional]
+    """paper, quick, ablation-alpha, ablation-lambda, fixed-budget, divergences, wr2l, or the path
+    of a YAML file."""
+    out: Path | None = None
+    """Folder of the grid: its runs, manifest.json, logs/ and report/."""
+    only: tuple[str, ...] = ()
+    """A part of it, e.g. --only env=Hopper algorithm=sac seeds=0,1 methods=self_paced,vanilla."""
+    steps: int | None = None
+    """Environment steps of each run, instead of the grid's."""
+    episodes: int | None = None
+    """Episodes for each setting of the evaluation, instead of the grid's."""
+    time_limit: Duration = None
+    """Stop everything with checkpoints after this time: seconds, or a text such as 9m or 1h30m."""
+    engine: Literal["local"] = "local"
+    """What runs the populations: processes of this machine."""
+    jobs: int = 1
+    """Populations at a time."""
+    retries: int = 2
+    """How often a population that fails is tried again, after the others, before it is given up."""
+    max_members: int | None = None
+    """The most runs of one population; larger groups are split by seeds."""
+    memory: str | None = None
+    """Memory for one population, e.g. 80G, instead of what the machine has."""
+    device: Literal["auto", "cpu", "gpu"] = "auto"
+    """Where to learn; auto takes a GPU if JAX finds one."""
+    threads: int = 0
+    """Threads for the physics of each population, 0 for a fair share of all cores."""
+    evaluate: bool = True
+    """Evaluate finished runs."""
+    report: bool = True
+    """Write a report into OUT/report at the end."""
+    plan: bool = False
+    """Only say what would run, with estimates of time, memory and disk."""
+    rate: float | None = None
+    """For the plan: steps of all members of a population together, per second."""
+
+    def run(self) -> None:
+        """Run or plan the grid; see the class for exit codes."""
+        from drspcrl.experiments.run import closing_words, plan_grid, run_grid
+
+        grid, options = self._grid(), self._options()
+        if self.plan:
+            print("\n".join(plan_grid(grid, self.out, options)))
+            return
+        if self.out is None:
+            raise InputError("--out is missing; give a folder for the grid (or --plan)")
+        summary = run_grid(grid, self.out, options, say=lambda line: print(line, flush=True))
+        print("\n".join(closing_words(summary)))
+        if summary.signal is not None:
+            raise SystemExit(128 + summary.signal)
+        if summary.failed:
+            raise SystemExit(1)
+        if summary.unfinished:
+            raise SystemExit(UNFINISHED)
+
+    def _grid(self):
+        from dataclasses import replace
+
+        from drspcrl.experiments.grid import load_grid
+
+        grid = load_grid(self.name)
+        if self.steps is not None:
+            grid = grid.of_length(self.steps)
+        if self.episodes is not None:
+            grid = replace(grid, evaluation=replace(grid.evaluation, episodes=self.episodes))
+        return grid
+
+    def _options(self):
+        from drspcrl.experiments.cost import bytes_of
+        from drspcrl.experiments.run import Options
+
+        same = ("only", "engine", "jobs", "retries", "time_limit", "max_members", "device")
+        same += ("threads", "evaluate", "report", "rate")
+        memory = None if self.memory is None else bytes_of(self.memory)
+        return Options(**{name: getattr(self, name) for name in same}, memory=memory)

@@ -1,0 +1,185 @@
+"""What a population takes: time, memory, disk; from tables and formulas, without starting it."""
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+import yaml
+
+from drspcrl.errors import InputError
+from drspcrl.experiments.population import Population
+from drspcrl.trainer.sizes import Estimate, estimate
+
+SIZES = {"Hopper": (11, 3), "HalfCheetah": (17, 6), "Walker2d": (17, 6), "Humanoid": (348, 17)}
+"""Numbers in an observation and in an action of the tasks that everybody uses."""
+
+SAFE_SHARE = 0.8
+"""How much of the memory is planned with: the estimate knows no temporary arrays of XLA."""
+
+_PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast a population trains, steps of all members together.
+
+    Attributes:
+        steps_per_second: the rate.
+        source: where it comes from, in words.
+    """
+
+    steps_per_second: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a training took here.
+
+    Attributes:
+        env: task.
+        algorithm: learner.
+        steps: of all members together.
+        seconds: from start to end, with compilation and evaluation.
+    """
+
+    env: str
+    algorithm: str
+    steps: int
+    seconds: float
+
+
+def needs(population: Population) -> Estimate:
+    """Bytes of memory and disk.
+
+    Raises:
+        InputError: an unknown task.
+    """
+    return estimate(population.config(Path()), *task_sizes(population.env))
+
+
+@cache
+def task_sizes(env: str) -> tuple[int, int]:
+    """Numbers in an observation and in an action.
+
+    Raises:
+        InputError: an unknown task.
+    """
+    if env.removesuffix("-v5") in SIZES:
+        return SIZES[env.removesuffix("-v5")]
+    from drspcrl.envs import make
+
+    made = make(env)
+    try:
+        observation, action = made.observation_space.shape, made.action_space.shape
+        return observation[-1], action[-1]
+    finally:
+        made.close()
+
+
+def members_that_fit(population: Population, memory: float | None, most: int | None) -> int:
+    """How many members one population may have, at least one.
+
+    Args:
+        population: all members.
+        memory: bytes that there are, None where nobody knows.
+        most: members that the user allows, None for any number.
+    """
+    limit = population.size if most is None else most
+    if memory is not None:
+        total = needs(population)
+        there = total.learning
+        if population.training.get("replay_memory", "device") == "device":
+            there += total.replay
+        limit = min(limit, int(SAFE_SHARE * memory / (there / population.size)))
+    return max(1, limit)
+
+
+def available_memory(device: str) -> float | None:
+    """Bytes where populations will learn; None where nobody says. Asks no JAX."""
+    if on_gpu(device):
+        return _gpu_memory()
+    try:
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
+        found = dict(line.split(":", 1) for line in lines)
+        return float(found["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError, IndexError):
+        return None
+
+
+def on_gpu(device: str) -> bool:
+    """Whether populations will learn on a GPU, as far as can be told without JAX."""
+    if device != "auto":
+        return device == "gpu"
+    return any(find_spec(name) for name in _PLUGINS) and _gpu_memory() is not None
+
+
+@cache
+def _gpu_memory() -> float | None:
+    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        return float(told.stdout.split()[0]) * 2**20
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def rate_of(
+    population: Population, given: float | None, timings: Iterable[Timing], gpu: bool
+) -> Rate | None:
+    """How fast it will train: as the user says, as was measured here, or as a table says.
+
+    Args:
+        population: what is trained.
+        given: the user's rate.
+        timings: of populations that this grid has trained already.
+        gpu: whether it learns on a GPU, the only machine that the table knows.
+    """
+    if given is not None:
+        return Rate(given, "given by --rate")
+    same = [t for t in timings if t.algorithm == population.algorithm and t.seconds > 0]
+    if own := [t for t in same if t.env == population.env] or same:
+        rate = sum(t.steps for t in own) / sum(t.seconds for t in own)
+        return Rate(rate, f"measured here on {', '.join(sorted({t.env for t in own}))}")
+    return _tabled(population) if gpu else None
+
+
+def _tabled(population: Population) -> Rate | None:
+    table = _table()
+    rows = [row for row in table["rates"] if row["algorithm"] == population.algorithm]
+    rows = [row for row in rows if row["env"] == population.env.removesuffix("-v5")] or rows
+    if not rows:
+        return None
+    row = min(rows, key=lambda row: row["rate"])
+    words = f"{row['members']} plain members on {row['env']}, {table['machine']}"
+    return Rate(float(row["rate"]), words)
+
+
+@cache
+def _table() -> Mapping:
+    return yaml.safe_load(files("drspcrl.presets").joinpath("rates.yaml").read_text("utf-8"))
+
+
+def bytes_of(text: str) -> float:
+    """A number of bytes from a text such as 500M, 80G or 1.5T (binary units).
+
+    Raises:
+        InputError: it is none.
+    """
+    units = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+    plain = text.strip().upper().removesuffix("B").removesuffix("I")
+    number, unit = (plain[:-1], plain[-1]) if plain and plain[-1] in "KMGT" else (plain, "")
+    try:
+        found = float(number) * units[unit]
+    except ValueError:
+        found = float("nan")
+    if not 0 < found < float("inf"):
+        raise InputError(f"memory is {text!r}; give bytes such as 500M or 80G")
+    return found

@@ -1,0 +1,237 @@
+"""What has become of every run of a grid, kept in one file of its folder.
+
+The run folders are the truth: whenever a grid is opened, their `run.json` overrules the manifest,
+so that a machine that died, or a run that was continued by hand, is seen as it is.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from drspcrl.checkpoint.durable import write_durably
+from drspcrl.checkpoint.lock import FolderLock
+from drspcrl.errors import InputError
+from drspcrl.experiments.grid import Grid
+from drspcrl.experiments.population import Population
+from drspcrl.experiments.selection import Selection
+from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 1
+
+PieceState = Literal["pending", "running", "interrupted", "failed", "finished", "evaluated"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One population in one process, and what has become of it.
+
+    Attributes:
+        population: what is trained.
+        runs: state of each run, by its folder relative to the grid's.
+        attempts: how often it was started.
+        error: the last line of the last failure, "" where it did not fail.
+        seconds: how long it has been worked at.
+    """
+
+    population: Population
+    runs: Mapping[str, RunState]
+    attempts: int = 0
+    error: str = ""
+    seconds: float = 0.0
+
+    @classmethod
+    def new(cls, population: Population) -> "Piece":
+        """One that has not begun."""
+        return cls(population, dict.fromkeys(population.folders(), "pending"))
+
+    @property
+    def name(self) -> str:
+        """Its name, for people and log files."""
+        return self.population.name
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run folder of it is there; from then on it stays together."""
+        return any(state != "pending" for state in self.runs.values())
+
+    @property
+    def trained(self) -> bool:
+        """Whether no run of it is to be trained any further."""
+        return all(state in OVER for state in self.runs.values())
+
+    @property
+    def state(self) -> PieceState:
+        """The state of the whole."""
+        states = set(self.runs.values())
+        if "running" in states:
+            return "running"
+        if self.trained and "finished" not in states:
+            return "evaluated"
+        if self.error or "failed" in states:
+            return "failed"
+        if self.trained:
+            return "finished"
+        return "interrupted" if self.begun else "pending"
+
+
+@dataclass
+class Manifest:
+    """The pieces of a grid in its folder.
+
+    Attributes:
+        out: the grid's folder.
+        pieces: by name, in the order of the grid.
+        suite: name of the suite whose results make a run evaluated.
+    """
+
+    out: Path
+    pieces: dict[str, Piece] = field(default_factory=dict)
+    suite: str = ""
+
+    @classmethod
+    def read(cls, out: Path) -> "Manifest":
+        """The manifest of a folder, empty where there is none.
+
+        Raises:
+            InputError: it is damaged, or of another version than this one reads.
+        """
+        path = out / MANIFEST
+        if not path.exists():
+            return cls(out)
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            version = content["format_version"]
+            entries = content["pieces"] if version == FORMAT_VERSION else []
+            pieces = [_piece(entry) for entry in entries]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path} cannot be read: {error}; restore or remove it") from None
+        if version != FORMAT_VERSION:
+            raise InputError(
+                f"{path} has format_version {version!r}, and this drspcrl reads {FORMAT_VERSION}; "
+                "use the drspcrl that made it, or another --out"
+            )
+        return cls(out, {piece.name: piece for piece in pieces})
+
+    @classmethod
+    @contextmanager
+    def held(cls, out: Path) -> Iterator["Manifest"]:
+        """The manifest of a folder, which is made and held against other grids.
+
+        Raises:
+            InputError: another process holds it, or it cannot be made or read.
+        """
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"out {out} cannot be made: {error.strerror}") from None
+        lock = FolderLock(out)
+        try:
+            yield cls.read(out)
+        finally:
+            lock.release()
+
+    def save(self) -> None:
+        """Write it, whole or not at all."""
+        pieces = [
+            {"name": piece.name, "state": piece.state, **asdict(piece)}
+            | {"population": piece.population.plain()}
+            for piece in self.pieces.values()
+        ]
+        text = json.dumps({"format_version": FORMAT_VERSION, "pieces": pieces}, indent=1)
+        write_durably(self.out / MANIFEST, text.encode() + b"\n")
+
+    def put(self, piece: Piece) -> None:
+        """Note a piece and save."""
+        self.pieces[piece.name] = piece
+        self.save()
+
+    def look(self, piece: Piece) -> Piece:
+        """A piece with its runs as their folders say.
+
+        Raises:
+            InputError: a folder holds a run of another training.
+        """
+        for run in piece.runs:
+            check_origin(self.out / run, piece.population)
+        states = {run: run_state(self.out / run, self.suite) for run in piece.runs}
+        return replace(piece, runs=states)
+
+    def follow(self, grid: Grid, selection: Selection, most: Mapping[str, int]) -> list[str]:
+        """Take up a grid, which may have grown, and look at what is on disk.
+
+        Groups, methods and seeds may be added, and what has not begun may go; what has begun stays
+        as it is. How a group is cut into pieces is decided when it begins.
+
+        Args:
+            grid: the grid.
+            selection: what is wanted now; it is cut off from what is not.
+            most: members that one population may have, by group.
+
+        Returns:
+            What has changed, in words.
+
+        Raises:
+            InputError: the grid no longer asks for runs that have begun.
+        """
+        self.suite = grid.evaluation.suite
+        before, wanted = dict(self.pieces), set(grid.folders())
+        seen = {name: self.look(piece) for name, piece in before.items()}
+        kept = {name: piece for name, piece in seen.items() if piece.begun}
+        for piece in kept.values():
+            self._check_still_wanted(piece, grid)
+        self.pieces = dict(kept)
+        for population in cut(grid, selection, most, [p.population for p in kept.values()]):
+            piece = seen.get(population.name) or self.look(Piece.new(population))
+            self.pieces[piece.name] = piece
+        return _changes({run for piece in before.values() for run in piece.runs}, wanted)
+
+    def _check_still_wanted(self, piece: Piece, grid: Grid) -> None:
+        own = piece.population
+        left = [own]
+        for population in grid.populations:
+            left = [rest for part in left for rest in part.without([population])]
+        if left:
+            raise InputError(
+                f"{self.out} holds {next(iter(piece.runs))}, which has begun with {own.steps:,} "
+                "steps and which the grid no longer asks for in this way; give another --out, or "
+                "put the grid back (groups, methods and seeds may be added)"
+            )
+
+
+def cut(
+    grid: Grid, selection: Selection, most: Mapping[str, int], taken: list[Population]
+) -> Iterator[Population]:
+    """The populations of a grid that are not taken, in pieces that are wanted whole or not at all.
+
+    Args:
+        grid: the grid.
+        selection: what is wanted.
+        most: members that one population may have, by group.
+        taken: populations that are settled.
+    """
+    for whole in grid.populations:
+        for rest in whole.without(taken):
+            chosen = selection.of(rest)
+            parts = [chosen, *rest.without([chosen])] if chosen else [rest]
+            for part in parts:
+                yield from part.pieces(most[whole.group])
+
+
+def _changes(before: set[str], now: set[str]) -> list[str]:
+    if not before:
+        return []
+    gone, new = len(before - now), len(now - before)
+    words = [f"{gone} runs that had not begun are no longer in the grid"] if gone else []
+    return words + ([f"{new} runs are new in the grid"] if new else [])
+
+
+def _piece(entry: Mapping[str, Any]) -> Piece:
+    population, states = Population.of(entry["population"]), entry["runs"]
+    # The folders follow from the population, whatever the file says.
+    runs = {run: states.get(run, "pending") for run in population.folders()}
+    attempts, error, seconds = (entry[name] for name in ("attempts", "error", "seconds"))
+    return Piece(population, runs, int(attempts), str(error), float(seconds))

@@ -1,0 +1,250 @@
+"""Run a grid: every piece as far as it goes, whatever becomes of the others."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from drspcrl.errors import InputError
+from drspcrl.evaluation import load_suite
+from drspcrl.experiments.cost import available_memory, members_that_fit, on_gpu
+from drspcrl.experiments.engine import Engine, Outcome, Task
+from drspcrl.experiments.grid import Grid
+from drspcrl.experiments.local import LOGS, LocalEngine
+from drspcrl.experiments.manifest import Manifest, Piece
+from drspcrl.experiments.plan import describe, duration, rows_of, timings
+from drspcrl.experiments.selection import Selection, parse_selection
+from drspcrl.trainer.config import DEVICES
+from drspcrl.trainer.stopping import Stop
+
+ENGINES = {"local": LocalEngine}
+REPORT = "report"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a grid is run; none of it changes what is trained.
+
+    Attributes:
+        only: which runs, as texts such as `env=Hopper` or `seeds=0,1`; all where empty.
+        engine: what runs the pieces.
+        jobs: pieces at a time.
+        retries: how often a piece that fails is tried again before it is given up.
+        time_limit: seconds after which everything stops with checkpoints, None for no limit.
+        max_members: the most runs of one population, None for as many as fit.
+        memory: bytes for one population, None for what the machine has.
+        device: where to learn, as in `TrainConfig`.
+        threads: threads for the physics of one piece, 0 for a fair share of all cores.
+        evaluate: whether finished runs are evaluated.
+        report: whether a report is written at the end.
+        rate: steps of all members per second, for the plan.
+    """
+
+    only: tuple[str, ...] = ()
+    engine: str = "local"
+    jobs: int = 1
+    retries: int = 2
+    time_limit: float | None = None
+    max_members: int | None = None
+    memory: float | None = None
+    device: str = "auto"
+    threads: int = 0
+    evaluate: bool = True
+    report: bool = True
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in {"jobs": 1, "retries": 0, "threads": 0, "max_members": 1}.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
+        if self.rate is not None and not self.rate > 0:
+            raise InputError(f"rate is {self.rate!r}; give steps per second above 0")
+        for name, allowed in (("engine", tuple(ENGINES)), ("device", DEVICES)):
+            if getattr(self, name) not in allowed:
+                value = getattr(self, name)
+                raise InputError(f"{name} is {value!r}; choose one of {', '.join(allowed)}")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a call of `run_grid` leaves.
+
+    Attributes:
+        pieces: the pieces that were asked for.
+        signal: the number of the signal that ended it, None where none did.
+    """
+
+    pieces: tuple[Piece, ...]
+    signal: int | None
+    evaluate: bool
+
+    @property
+    def failed(self) -> tuple[Piece, ...]:
+        """Pieces that were given up, or that have a run that diverged."""
+        return tuple(p for p in self.pieces if p.state == "failed" or "diverged" in p.runs.values())
+
+    @property
+    def unfinished(self) -> tuple[Piece, ...]:
+        """Pieces that the same command goes on with."""
+        return tuple(p for p in self.pieces if p.state != "failed" and not _done(p, self.evaluate))
+
+
+def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
+    """What `run_grid` would do, in lines; starts nothing and writes nothing.
+
+    Raises:
+        InputError: something does not fit.
+    """
+    manifest = Manifest.read(out) if out is not None else Manifest(Path())
+    selection, words = _take_up(manifest, grid, options)
+    gpu, known = on_gpu(options.device), timings(manifest)
+    pieces = _wanted(manifest, selection)
+    heading = f"{grid.name}: {grid.title}"
+    return [heading, *words, *describe(rows_of(pieces, known, options.rate, gpu), options.jobs)]
+
+
+def run_grid(
+    grid: Grid, out: Path, options: Options, say: Callable[[str], None] = print
+) -> Summary:
+    """Train, evaluate and report a grid; called again it goes on.
+
+    Args:
+        grid: what is trained.
+        out: the grid's folder.
+        options: how it is run.
+        say: where lines about progress go.
+
+    Raises:
+        InputError: something does not fit, or another grid is at work in the folder.
+    """
+    load_suite(grid.evaluation.suite)
+    with Stop(options.time_limit) as stop, Manifest.held(out) as manifest:
+        selection, words = _take_up(manifest, grid, options)
+        for line in words:
+            say(line)
+        manifest.save()
+        pieces = _wanted(manifest, selection)
+        waiting = [piece for piece in pieces if not _done(piece, options.evaluate)]
+        say(f"{len(pieces) - len(waiting)} of {len(pieces)} pieces are done already")
+        engine = ENGINES[options.engine](options.jobs, stop)
+        Conductor(manifest, grid, options, engine, stop, say).run(waiting)
+        pieces = [manifest.pieces[piece.name] for piece in pieces]
+        if options.report and not stop.now:
+            _report(grid, out, say)
+        number = None if stop.signal is None else int(stop.signal)
+        return Summary(tuple(pieces), number, options.evaluate)
+
+
+class Conductor:
+    """Hands pieces to an engine, notes what becomes of them, and tries failed ones again."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        grid: Grid,
+        options: Options,
+        engine: Engine,
+        stop: Stop,
+        say: Callable[[str], None],
+    ):
+        self._manifest, self._grid, self._options = manifest, grid, options
+        self._engine, self._stop, self._say = engine, stop, say
+
+    def run(self, pieces: Sequence[Piece]) -> None:
+        """Work at pieces; what fails is tried again after the others."""
+        for attempt in range(self._options.retries + 1):
+            failed = []
+            for outcome in self._engine.run([self._task(piece) for piece in pieces]):
+                piece = self._note(outcome)
+                self._tell(piece, outcome, attempt)
+                if piece.state == "failed":
+                    failed.append(piece)
+            if self._stop.now or not failed:
+                return
+            pieces = failed
+
+    def _task(self, piece: Piece) -> Task:
+        options = self._options
+        threads = options.threads
+        if threads == 0 and options.jobs > 1:
+            threads = max(1, len(os.sched_getaffinity(0)) // options.jobs)
+        machine: dict[str, Any] = {"device": options.device, "threads": threads}
+        evaluation = asdict(self._grid.evaluation) if options.evaluate else None
+        out = str(self._manifest.out.absolute())
+        return Task(piece.name, piece.population.plain(), out, machine, evaluation)
+
+    def _note(self, outcome: Outcome) -> Piece:
+        piece = self._manifest.pieces[outcome.piece]
+        if outcome.status == "running":
+            over = ("diverged", "evaluated")
+            runs = {run: s if s in over else "running" for run, s in piece.runs.items()}
+            piece = replace(piece, runs=runs, attempts=piece.attempts + 1, error="")
+        else:
+            stopped = outcome.status == "interrupted" and self._stop.now
+            error = "" if stopped or outcome.status == "done" else outcome.error or "stopped"
+            seconds = piece.seconds + outcome.seconds
+            piece = self._manifest.look(replace(piece, error=error, seconds=seconds))
+        self._manifest.put(piece)
+        return piece
+
+    def _tell(self, piece: Piece, outcome: Outcome, attempt: int) -> None:
+        if outcome.status == "running":
+            self._say(f"{piece.name}: {piece.population.size} runs begin or go on")
+            return
+        line = f"{piece.name}: {piece.state} after {duration(outcome.seconds)}"
+        if diverged := sum(state == "diverged" for state in piece.runs.values()):
+            line += f", {diverged} runs diverged"
+        if piece.error:
+            log = self._manifest.out / LOGS / f"{piece.name}.log"
+            tries = f"attempt {attempt + 1} of {self._options.retries + 1}"
+            line += f" ({tries}): {piece.error}; see {log}"
+        self._say(line)
+
+
+def _take_up(manifest: Manifest, grid: Grid, options: Options) -> tuple[Selection, list[str]]:
+    selection = parse_selection(options.only, grid.populations)
+    memory = options.memory
+    if memory is None and (found := available_memory(options.device)) is not None:
+        memory = found / options.jobs
+    most = {
+        population.group: members_that_fit(population, memory, options.max_members)
+        for population in grid.populations
+    }
+    return selection, manifest.follow(grid, selection, most)
+
+
+def _wanted(manifest: Manifest, selection: Selection) -> list[Piece]:
+    pieces = manifest.pieces.values()
+    return [piece for piece in pieces if selection.of(piece.population) is not None]
+
+
+def _done(piece: Piece, evaluate: bool) -> bool:
+    return piece.state == "evaluated" or (not evaluate and piece.trained)
+
+
+def _report(grid: Grid, out: Path, say: Callable[[str], None]) -> None:
+    from drspcrl.report import write_report
+    from drspcrl.runs import find_runs
+
+    if next(find_runs(out), None) is None:
+        return
+    command = f"drspcrl grid {grid.name} --out {out}"
+    for skip in write_report(out, out / REPORT, compare=grid.compare, command=command):
+        say(f"left out of the report: {skip.path}: {skip.reason}")
+    say(f"wrote {out / REPORT / 'index.html'}")
+
+
+def closing_words(summary: Summary) -> list[str]:
+    """How a grid stands, in lines."""
+    runs = Counter(state for piece in summary.pieces for state in piece.runs.values())
+    lines = [", ".join(f"{count} runs {state}" for state, count in sorted(runs.items()))]
+    for piece in summary.failed:
+        diverged = sum(state == "diverged" for state in piece.runs.values())
+        why = piece.error or f"{diverged} runs diverged"
+        lines.append(f"failed: {piece.name} ({piece.attempts} attempts): {why}")
+    if summary.unfinished:
+        lines.append(f"{len(summary.unfinished)} pieces are left; the same command goes on")
+    return lines

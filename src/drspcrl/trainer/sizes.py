@@ -1,0 +1,64 @@
+"""How much memory and disk a training will take, from its configuration alone; without JAX."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from drspcrl.learners.slots import observation_slots
+from drspcrl.trainer.config import TrainConfig
+
+_ROW_BYTES = 700  # one row of metrics.csv and its TensorBoard event
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bytes of a whole population.
+
+    Attributes:
+        replay: replay buffers, or rollouts.
+        learning: parameters, optimisers, batches and what an update needs in between.
+        disk: everything the run folders will hold.
+    """
+
+    replay: int
+    learning: int
+    disk: int
+
+    def __str__(self) -> str:
+        replay, learning, disk = (readable(n) for n in (self.replay, self.learning, self.disk))
+        return f"replay {replay}, learning {learning}, disk {disk}"
+
+
+def estimate(config: TrainConfig, observation_size: int, action_size: int) -> Estimate:
+    """What a training will take; see `Estimate`."""
+    settings, members = config.resolved, len(config.members)
+    envs = settings["envs_per_member"]
+    sizes = [observation_size + action_size, *settings["hidden"], 2 * action_size]
+    weights = sum((a + 1) * b for a, b in pairwise(sizes))
+    if config.algorithm == "ppo":
+        replay = settings["rollout_size"] * 4 * (3 * observation_size + 2 * action_size + 5)
+        learning = 4 * 2 * weights * 4 + 2 * replay
+    else:
+        rows = -(-min(settings["buffer_size"], config.steps) // envs)
+        transition = 4 * action_size + 4 + 1 + 4
+        replay = envs * (rows * transition + observation_slots(rows) * 4 * observation_size)
+        updates = round(envs * settings["updates_per_step"])
+        numbers = 2 * observation_size + action_size + 2
+        batches = updates * settings["batch_size"] * numbers * 4
+        activations = 8 * settings["batch_size"] * sum(settings["hidden"]) * 4
+        # Actor, two critics and their targets, two Adam moments of each, gradients.
+        learning = 14 * weights * 4 + 2 * batches + activations
+    rows = config.steps // config.log_every + 1
+    # Checkpoints share replay blocks but for those that change, and hold the learner twice each
+    # while a third is written.
+    checkpoints = replay * 5 // 4 + 3 * 14 * weights * 4 if config.algorithm != "ppo" else learning
+    disk = rows * _ROW_BYTES + 2 * weights * 4 + checkpoints + 8192
+    return Estimate(members * replay, members * learning, members * disk)
+
+
+def readable(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.3g} TiB"

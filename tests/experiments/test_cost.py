@@ -1,0 +1,85 @@
+"""Estimates of time, memory and disk."""
+
+import subprocess
+import sys
+
+import pytest
+
+from drspcrl.envs import make
+from drspcrl.errors import InputError
+from drspcrl.experiments import cost
+from drspcrl.experiments.cost import Timing, bytes_of, members_that_fit, needs, rate_of
+from drspcrl.experiments.population import Population
+from drspcrl.experiments.run import Options, plan_grid
+
+SAC = Population("Hopper", "sac", ("vanilla", "fixed"), (0, 1, 2, 3, 4), 1_000_000)
+
+
+@pytest.mark.parametrize("task", cost.SIZES)
+def test_the_sizes_are_those_of_the_tasks(task):
+    env = make(task)
+    assert cost.SIZES[task] == (env.observation_space.shape[-1], env.action_space.shape[-1])
+    env.close()
+
+
+def test_other_tasks_are_asked():
+    assert cost.task_sizes("probe/noise") == (1, 1)
+    with pytest.raises(InputError, match="Nonsense"):
+        cost.task_sizes("Nonsense-v0")
+
+
+def test_memory_limits_the_members():
+    each = (needs(SAC).replay + needs(SAC).learning) / SAC.size
+    room = each / cost.SAFE_SHARE
+    assert members_that_fit(SAC, 4.5 * room, None) == 4
+    assert members_that_fit(SAC, 4.5 * room, 3) == 3
+    assert members_that_fit(SAC, 1.0, None) == 1
+    assert members_that_fit(SAC, None, None) == 10
+
+
+def test_a_rate_says_where_it_comes_from():
+    timings = [Timing("Hopper", "sac", 1000, 10.0), Timing("Walker2d", "sac", 9000, 10.0)]
+    assert rate_of(SAC, 7.0, timings, gpu=True) == cost.Rate(7.0, "given by --rate")
+    assert rate_of(SAC, None, timings, gpu=True) == cost.Rate(100.0, "measured here on Hopper")
+    assert rate_of(SAC, None, timings[1:], gpu=True) == cost.Rate(
+        900.0, "measured here on Walker2d"
+    )
+    tabled = rate_of(SAC, None, [], gpu=True)
+    assert tabled is not None
+    assert tabled.steps_per_second == 9555
+    assert "H200" in tabled.source
+    assert "Hopper" in tabled.source
+    assert rate_of(SAC, None, [], gpu=False) is None
+
+
+@pytest.mark.parametrize(("text", "count"), [("500", 500), ("1K", 1024), ("80G", 80 * 2**30)])
+def test_bytes(text, count):
+    assert bytes_of(text) == bytes_of(f"{text}B") == count
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1G", "infG"])
+def test_no_bytes(text):
+    with pytest.raises(InputError, match="give bytes such as"):
+        bytes_of(text)
+
+
+def test_a_plan_tells_totals(tiny_grid, tmp_path):
+    lines = plan_grid(tiny_grid(), tmp_path / "none", Options(rate=256.0, device="cpu"))
+    assert "pending" in lines[2]
+    assert lines[-3] == "4 runs: 4 pending"
+    assert "training takes 8s from the beginning" in lines[-2]  # 4 runs × 512 steps / 256
+    assert "given by --rate" in lines[-2]
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_plan_needs_no_jax():
+    program = (
+        "import sys\nfrom drspcrl.cli import main\n"
+        "assert main(['grid', 'paper', '--plan', '--memory', '100G']) == 0\n"
+        "print('jax' in sys.modules)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "420 runs: 420 pending" in told.stdout
+    assert told.stdout.splitlines()[-1] == "False"

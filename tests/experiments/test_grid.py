@@ -1,0 +1,120 @@
+"""Grid files: what ships, what is refused, and that no name leads out of the folder."""
+
+from pathlib import Path
+
+import pytest
+
+from drspcrl.errors import InputError
+from drspcrl.evaluation import load_suite
+from drspcrl.experiments.grid import grid_names, load_grid, parse_grid
+from drspcrl.runs import RUN_FOLDER_NAME
+
+SHIPPED = {
+    "paper": 420,
+    "quick": 6,
+    "ablation-alpha": 75,
+    "ablation-lambda": 75,
+    "fixed-budget": 35,
+    "divergences": 20,
+    "wr2l": 100,
+}
+
+
+def test_all_shipped_grids_are_known():
+    assert set(grid_names()) == set(SHIPPED)
+
+
+@pytest.mark.parametrize(("name", "runs"), SHIPPED.items())
+def test_every_shipped_grid_is_whole(name, runs):
+    grid = load_grid(name)
+    assert grid.runs == runs
+    assert len(set(grid.folders())) == runs
+    load_suite(grid.evaluation.suite)
+
+
+def test_the_paper_is_seven_methods_in_twelve_populations():
+    grid = load_grid("paper")
+    assert len(grid.populations) == 12
+    assert {len(p.methods) * len(p.seeds) for p in grid.populations} == {35}
+    assert {p.steps for p in grid.populations} == {1_000_000}
+    assert grid.compare == "paper"
+    assert {p.steps for p in grid.of_length(5_000).populations} == {5_000}
+
+
+def test_what_shapes_a_program_makes_a_population_of_its_own():
+    populations = load_grid("divergences").populations
+    assert [p.settings["divergence"] for p in populations] == ["kl", "chi2", "tv", "wasserstein"]
+    assert {p.methods for p in populations} == {("self_paced",)}
+    assert populations[1].settings["epsilon_budget"] == 2.0
+
+
+def test_variants_that_may_share_a_program_do():
+    ppo = load_grid("ablation-alpha").populations[0]
+    assert ppo.methods[0] == "self_paced:pacing=0.1"
+    assert ppo.size == 25
+
+
+GROUP = "{algorithm: ppo, env: Hopper, methods: [vanilla], seeds: [0], steps: 10000}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("groups: [", "is not YAML"),
+        ("[1, 2]", "give names with values"),
+        ("groups: []", "give a list of groups"),
+        (f"groups: [{GROUP}]\nspeed: 3", "has 'speed'; it may have evaluation, groups"),
+        ("groups: [{env: Hopper}]", "group 1: it lacks 'algorithm'"),
+        (f"groups: [{GROUP.replace('ppo', 'dqn')}]", "group 1: algorithm is 'dqn'; choose one of"),
+        (f"groups: [{GROUP.replace('vanilla', 'vanila')}]", "unknown method 'vanila'"),
+        (f"groups: [{GROUP.replace('[0]', '[a]')}]", "seeds is .*whole numbers"),
+        (f"groups: [{GROUP.replace('[0]', '[0, 0]')}]", "seeds are .*repetition"),
+        (f"groups: [{GROUP.replace('[0]', '[]')}]", "seeds is empty"),
+        (f"groups: [{GROUP.replace('[vanilla]', '[]')}]", "methods is empty"),
+        (f"groups: [{GROUP.replace('10000', 'many')}]", "steps is 'many'"),
+        (f"groups: [{GROUP.replace('}', ', settings: {lr: 3}}')}]", "ppo has no setting 'lr'"),
+        (f"groups: [{GROUP}, {GROUP}]", "is in two groups"),
+        (f"groups: [{GROUP}]\ntraining: {{device: cpu}}", "training has 'device'"),
+        (f"groups: [{GROUP}]\nevaluation: {{episodes: 0}}", "at least one"),
+        (f"groups: [{GROUP}]\nreport: {{compare: us}}", "give paper or nothing"),
+        (f"groups: [{GROUP.replace('Hopper', 'H' * 200)}]", "env has 200 characters"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        parse_grid(text, "mine", Path())
+
+
+def test_names_that_are_no_grid():
+    with pytest.raises(InputError, match="'papers' is unknown; choose one of ablation-alpha"):
+        load_grid("papers")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_grid("nowhere/mine.yaml")
+
+
+def test_a_suite_is_looked_for_beside_the_grid_file(tmp_path):
+    (tmp_path / "mine.yaml").write_text(f"groups: [{GROUP}]\nevaluation: {{suite: own.yaml}}")
+    grid = load_grid(tmp_path / "mine.yaml")
+    assert grid.evaluation.suite == str(tmp_path / "own.yaml")
+
+
+@pytest.mark.parametrize(
+    "env", ["../../etc/x", "/abs/x", "..", ".hidden", "a/../../b", "x\ny", "-s1"]
+)
+@pytest.mark.parametrize("value", ["", "../../../up", "x-s1", "/tmp/x"])
+def test_hostile_names_stay_in_the_folder(env, value, tmp_path):
+    settings = f"yoked_to: {value!r}" if value else ""
+    text = f"""
+groups:
+  - {{algorithm: sac, env: {env!r}, methods: [vanilla], seeds: [0], steps: 10000,
+      settings: {{{settings}}}}}
+"""
+    text = text.replace("'x\\ny'", '"x\\ny"')
+    (population,) = parse_grid(text, "mine", Path()).populations
+    (folder,) = population.folders()
+    inside = (tmp_path / folder).resolve()
+    assert inside.parent.parent == tmp_path.resolve()
+    assert not inside.parent.name.startswith(".")
+    assert not set("/\n") & set(population.name)
+    # A group's folder must not look like a run's, or its runs would not be found.
+    assert not RUN_FOLDER_NAME.fullmatch(inside.parent.name)
