@@ -9,7 +9,9 @@ from drspcrl.experiments.grid import Grid, parse_grid
 SMALL = "{hidden: [16, 16], rollout_size: 64, minibatches: 4, envs_per_member: 4}"
 
 
-def tiny_text(steps: int = 512, methods: str = "vanilla, fixed", seeds: str = "3, 4") -> str:
+def tiny_text(
+    steps: int = 512, methods: str = "vanilla, noise_training", seeds: str = "3, 4"
+) -> str:
     """A grid file with one group of PPO on a probe task."""
     return f"""
 title: tiny

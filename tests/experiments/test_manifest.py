@@ -91,14 +91,16 @@ def test_a_piece_is_cut_anew_until_it_begins(out, tiny_grid):
 
 
 def test_a_selection_is_cut_off(out, tiny_grid):
-    selection = Selection(methods=("fixed",), seeds=(4,))
+    selection = Selection(methods=("noise_training",), seeds=(4,))
     manifest = taken_up(out, tiny_grid(), selection)
     parts = [(p.population.methods, p.population.seeds) for p in manifest.pieces.values()]
-    assert parts[0] == (("fixed",), (4,))
+    assert parts[0] == (("noise_training",), (4,))
     assert len([run for piece in manifest.pieces.values() for run in piece.runs]) == 4
 
 
-@pytest.mark.parametrize("growth", [{"seeds": "3, 4, 5"}, {"methods": "vanilla, fixed, linear"}])
+@pytest.mark.parametrize(
+    "growth", [{"seeds": "3, 4, 5"}, {"methods": "vanilla, noise_training, linear"}]
+)
 def test_a_grid_may_grow(out, tiny_grid, growth):
     manifest = taken_up(out, tiny_grid())
     begin(manifest, next(iter(manifest.pieces.values())))
@@ -109,7 +111,7 @@ def test_a_grid_may_grow(out, tiny_grid, growth):
     assert words == [f"{grown.runs - 4} runs are new in the grid"]
 
 
-@pytest.mark.parametrize("change", [{"seeds": "3"}, {"methods": "fixed"}, {"steps": 1024}])
+@pytest.mark.parametrize("change", [{"seeds": "3"}, {"methods": "noise_training"}, {"steps": 1024}])
 def test_what_has_begun_cannot_be_taken_back(out, tiny_grid, change):
     manifest = taken_up(out, tiny_grid())
     taken_up(out, tiny_grid(**change))  # nothing has begun

@@ -20,7 +20,7 @@ from drspcrl.report.results import Results
 
 # From light to dark, all readable on white: the order of the values is the order of the lines.
 _RAMP = ("#f0a04b", "#e0703f", "#c6425a", "#963484", "#5f3a96", "#2f3b7d", "#10243e")
-_MARKERS = "osD^vPXh"
+_MARKERS = "sD^vPXh"
 _REFERENCE = "vanilla"
 
 
