@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_a_closed_engine_leaves_no_process(tmp_path):
 class Scripted(Engine):
     """Gives each piece the outcomes that it is told, one by one."""
 
-    def __init__(self, script: dict[str, list[str]]):
+    def __init__(self, script: dict[str, list[Any]]):
         self.script, self.order = script, list[str]()
 
     def run(self, tasks):

@@ -42,7 +42,8 @@ def test_config_yaml_is_resolved(trained):
     assert content["settings"]["hidden"] == [16, 16]
     assert content["settings"]["discount"] == 0.99
     assert content["seed"] == 4
-    assert content["population"] == {"methods": ["vanilla"], "seeds": [3, 4]}
+    shared = {"methods": ["vanilla"], "seeds": [3, 4], "settings": dict(config.settings)}
+    assert content["population"] == shared
     assert set(content["settings"]) == set(config.resolved)
 
 
