@@ -34,7 +34,7 @@ def test_memory_limits_the_members():
     assert members_that_fit(SAC, 4.5 * room, None) == 4
     assert members_that_fit(SAC, 4.5 * room, 3) == 3
     assert members_that_fit(SAC, 1.0, None) == 1
-    assert members_that_fit(SAC, None, None) == 10
+    assert members_that_fit(SAC, None, None) >= 10
 
 
 def test_a_rate_says_where_it_comes_from():

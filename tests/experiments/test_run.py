@@ -17,8 +17,8 @@ LONG = 9_600  # seconds of training, in which a signal can come
 
 
 def command(file: Path, out: Path, *options: str) -> list[str]:
-    options = (*options, "--device", "cpu", "--no-report")
-    return [sys.executable, "-m", "drspcrl", "grid", str(file), "--out", str(out), *options]
+    start = [sys.executable, "-m", "drspcrl", "grid", str(file), "--out", str(out)]
+    return [*start, "--device", "cpu", "--no-report", *options]
 
 
 def run(file: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -65,8 +65,9 @@ def file(tmp_path_factory, tiny) -> Path:
 def straight(file, tmp_path_factory) -> Path:
     """A grid that nothing came in between."""
     out = tmp_path_factory.mktemp("straight")
-    told = run(file, out)
+    told = run(file, out, "--report")
     assert told.returncode == 0, told.stderr
+    assert (out / "report" / "index.html").exists()
     return out
 
 

@@ -4,13 +4,14 @@ import pytest
 
 from drspcrl.errors import InputError
 from drspcrl.experiments.grid import load_grid
-from drspcrl.experiments.selection import parse_selection
+from drspcrl.experiments.population import Population
+from drspcrl.experiments.selection import Selection, parse_selection
 
 
 def chosen(name: str, *texts: str):
     populations = load_grid(name).populations
     selection = parse_selection(texts, populations)
-    return [part for part in map(selection.of, populations) if part is not None]
+    return [selection.divide(one)[0] for one in populations if selection.wants(one)]
 
 
 def test_nothing_said_takes_all():
@@ -28,6 +29,18 @@ def test_a_method_stands_for_its_variants():
     assert len(chosen("ablation-alpha", "method=self_paced")[0].methods) == 5
     part = chosen("ablation-alpha", "methods=self_paced:pacing=0.1,self_paced:pacing=1.0")[0]
     assert part.methods == ("self_paced:pacing=0.1", "self_paced:pacing=1")
+
+
+def test_methods_that_belong_together_are_not_parted():
+    yoked = Population("Hopper", "sac", ("vanilla", "self_paced", "yoked"), (0, 1), 10_000)
+    for method in ("self_paced", "yoked"):
+        assert Selection(methods=(method,)).divide(yoked) == [yoked]
+    parts = Selection(methods=("vanilla",), seeds=(1,)).divide(yoked)
+    assert [part.methods for part in parts] == [
+        ("vanilla",),
+        ("vanilla", "self_paced", "yoked"),
+        ("self_paced", "yoked"),
+    ]
 
 
 @pytest.mark.parametrize(

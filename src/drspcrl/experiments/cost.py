@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -90,7 +91,7 @@ def members_that_fit(population: Population, memory: float | None, most: int | N
         memory: bytes that there are, None where nobody knows.
         most: members that the user allows, None for any number.
     """
-    limit = population.size if most is None else most
+    limit = sys.maxsize if most is None else most
     if memory is not None:
         total = needs(population)
         there = total.learning

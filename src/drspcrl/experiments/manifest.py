@@ -215,9 +215,7 @@ def cut(
     """
     for whole in grid.populations:
         for rest in whole.without(taken):
-            chosen = selection.of(rest)
-            parts = [chosen, *rest.without([chosen])] if chosen else [rest]
-            for part in parts:
+            for part in selection.divide(rest):
                 yield from part.pieces(most[whole.group])
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from drspcrl.checkpoint.lock import LOCK_FILE
 from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
 from drspcrl.experiments.cost import available_memory, members_that_fit, on_gpu
@@ -16,6 +17,7 @@ from drspcrl.experiments.local import LOGS, LocalEngine
 from drspcrl.experiments.manifest import Manifest, Piece
 from drspcrl.experiments.plan import describe, duration, rows_of, timings
 from drspcrl.experiments.selection import Selection, parse_selection
+from drspcrl.report.write import check_target
 from drspcrl.trainer.config import DEVICES
 from drspcrl.trainer.stopping import Stop
 
@@ -100,6 +102,8 @@ def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
     """
     manifest = Manifest.read(out) if out is not None else Manifest(Path())
     selection, words = _take_up(manifest, grid, options)
+    if (manifest.out / LOCK_FILE).exists() and out is not None:
+        words.append("a grid is at work here: what it trains now is shown as interrupted")
     gpu, known = on_gpu(options.device), timings(manifest)
     pieces = _wanted(manifest, selection)
     heading = f"{grid.name}: {grid.title}"
@@ -121,6 +125,8 @@ def run_grid(
         InputError: something does not fit, or another grid is at work in the folder.
     """
     load_suite(grid.evaluation.suite)
+    if options.report:
+        check_target(out / REPORT)
     with Stop(options.time_limit) as stop, Manifest.held(out) as manifest:
         selection, words = _take_up(manifest, grid, options)
         for line in words:
@@ -170,7 +176,7 @@ class Conductor:
         options = self._options
         threads = options.threads
         if threads == 0 and options.jobs > 1:
-            threads = max(1, len(os.sched_getaffinity(0)) // options.jobs)
+            threads = max(1, _cores() // options.jobs)
         machine: dict[str, Any] = {"device": options.device, "threads": threads}
         evaluation = asdict(self._grid.evaluation) if options.evaluate else None
         out = str(self._manifest.out.absolute())
@@ -216,9 +222,13 @@ def _take_up(manifest: Manifest, grid: Grid, options: Options) -> tuple[Selectio
     return selection, manifest.follow(grid, selection, most)
 
 
+def _cores() -> int:
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable is not None else os.cpu_count() or 1
+
+
 def _wanted(manifest: Manifest, selection: Selection) -> list[Piece]:
-    pieces = manifest.pieces.values()
-    return [piece for piece in pieces if selection.of(piece.population) is not None]
+    return [piece for piece in manifest.pieces.values() if selection.wants(piece.population)]
 
 
 def _done(piece: Piece, evaluate: bool) -> bool:

@@ -31,15 +31,29 @@ class Selection:
     methods: tuple[str, ...] | None = None
     seeds: tuple[int, ...] | None = None
 
-    def of(self, population: Population) -> Population | None:
-        """The part of a population that it takes; None where it takes nothing."""
+    def divide(self, population: Population) -> list[Population]:
+        """What it takes of a population and what it leaves.
+
+        Methods that only train together, as `yoked` and its leader, are not parted.
+        """
+        methods = [label for label in population.methods if self._takes(label)]
+        seeds = population.seeds if self.seeds is None else self.seeds
+        if not self.wants(population):
+            return [population]
+        try:
+            chosen = population.part(methods, seeds)
+            return [chosen, *population.without([chosen])] if chosen else [population]
+        except InputError:
+            return [population]
+
+    def wants(self, population: Population) -> bool:
+        """Whether it takes any run of a population."""
         for name in ("env", "algorithm"):
             wanted = getattr(self, name)
             if wanted is not None and getattr(population, name) not in wanted:
-                return None
-        methods = [label for label in population.methods if self._takes(label)]
-        seeds = population.seeds if self.seeds is None else self.seeds
-        return population.part(methods, seeds)
+                return False
+        seeds = self.seeds is None or not set(self.seeds).isdisjoint(population.seeds)
+        return seeds and any(map(self._takes, population.methods))
 
     def _takes(self, label: str) -> bool:
         names = self.methods
@@ -66,7 +80,7 @@ def parse_selection(texts: Sequence[str], populations: Iterable[Population]) -> 
         picked = tuple(_pick(field, value, known) for value in _BETWEEN.split(values))
         chosen[field] = chosen.get(field, ()) + picked
     selection = Selection(**chosen)  # type: ignore[arg-type]
-    if not any(selection.of(population) for population in populations):
+    if not any(map(selection.wants, populations)):
         raise InputError(f"--only {' '.join(texts)} leaves no run of the grid")
     return selection
 
