@@ -5,11 +5,27 @@ import pytest
 
 from drspcrl.errors import InputError
 from drspcrl.trainer.settings import resolve
-from drspcrl.trainer.uncertainty import member_uncertainty, no_uncertainty, warn_if_unwise
+from drspcrl.trainer.uncertainty import ball, member_uncertainty, no_uncertainty, warn_if_unwise
 
 
 def settings(**changes):
     return resolve("sac", changes, 1000)
+
+
+@pytest.mark.parametrize(
+    ("divergence", "scale"),
+    [
+        ("kl", "sqrt"),
+        ("chi2", "sqrt"),
+        ("tv", "linear"),
+        ("cvar", "linear"),
+        ("wasserstein", "linear"),
+    ],
+)
+def test_a_curriculum_learns_the_coordinate_of_every_ball(divergence, scale):
+    found = ball(settings(divergence=divergence))
+    assert found.scale == scale
+    assert found.on_support == (divergence != "wasserstein")
 
 
 def test_plain_members_have_no_noise():

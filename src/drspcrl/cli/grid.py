@@ -1,6 +1,8 @@
 """`drspcrl grid`."""
 
+import shlex
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -66,7 +68,8 @@ class Grid:
             return
         if self.out is None:
             raise InputError("--out is missing; give a folder for the grid (or --plan)")
-        summary = run_grid(grid, self.out, options, say=lambda line: print(line, flush=True))
+        say, command = partial(print, flush=True), self._command()
+        summary = run_grid(grid, self.out, options, say, command)
         print("\n".join(closing_words(summary)))
         if summary.signal is not None:
             raise SystemExit(128 + summary.signal)
@@ -86,6 +89,15 @@ class Grid:
         if self.episodes is not None:
             grid = replace(grid, evaluation=replace(grid.evaluation, episodes=self.episodes))
         return grid
+
+    def _command(self) -> str:
+        """This command with what decides results, for figures to name."""
+        words = ["drspcrl", "grid", self.name, "--out", str(self.out)]
+        words += ["--only", *self.only] if self.only else []
+        for name in ("steps", "episodes"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name}", str(value)]
+        return shlex.join(words)
 
     def _options(self):
         from drspcrl.experiments.cost import bytes_of

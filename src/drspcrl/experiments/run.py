@@ -101,7 +101,8 @@ def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
         InputError: something does not fit.
     """
     manifest = Manifest.read(out) if out is not None else Manifest(Path())
-    selection, words = _take_up(manifest, grid, options)
+    selection = parse_selection(options.only, grid.populations)
+    words = manifest.follow(grid, selection, _most_members(grid, options))
     if (manifest.out / LOCK_FILE).exists() and out is not None:
         words.append("a grid is at work here: what it trains now is shown as interrupted")
     gpu, known = on_gpu(options.device), timings(manifest)
@@ -111,7 +112,11 @@ def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
 
 
 def run_grid(
-    grid: Grid, out: Path, options: Options, say: Callable[[str], None] = print
+    grid: Grid,
+    out: Path,
+    options: Options,
+    say: Callable[[str], None] = print,
+    command: str | None = None,
 ) -> Summary:
     """Train, evaluate and report a grid; called again it goes on.
 
@@ -120,16 +125,17 @@ def run_grid(
         out: the grid's folder.
         options: how it is run.
         say: where lines about progress go.
+        command: the command that figures of the report name; made from the arguments unless told.
 
     Raises:
         InputError: something does not fit, or another grid is at work in the folder.
     """
     load_suite(grid.evaluation.suite)
+    selection, most = parse_selection(options.only, grid.populations), _most_members(grid, options)
     if options.report:
         check_target(out / REPORT)
     with Stop(options.time_limit) as stop, Manifest.held(out) as manifest:
-        selection, words = _take_up(manifest, grid, options)
-        for line in words:
+        for line in manifest.follow(grid, selection, most):
             say(line)
         manifest.save()
         pieces = _wanted(manifest, selection)
@@ -139,7 +145,8 @@ def run_grid(
         Conductor(manifest, grid, options, engine, stop, say).run(waiting)
         pieces = [manifest.pieces[piece.name] for piece in pieces]
         if options.report and not stop.now:
-            _report(grid, out, say)
+            told = command or " ".join(("drspcrl grid", grid.name, "--out", str(out)))
+            _report(out, grid.compare, told, say)
         number = None if stop.signal is None else int(stop.signal)
         return Summary(tuple(pieces), number, options.evaluate)
 
@@ -210,16 +217,15 @@ class Conductor:
         self._say(line)
 
 
-def _take_up(manifest: Manifest, grid: Grid, options: Options) -> tuple[Selection, list[str]]:
-    selection = parse_selection(options.only, grid.populations)
+def _most_members(grid: Grid, options: Options) -> dict[str, int]:
+    """How many members one population of each group may have."""
     memory = options.memory
     if memory is None and (found := available_memory(options.device)) is not None:
         memory = found / options.jobs
-    most = {
+    return {
         population.group: members_that_fit(population, memory, options.max_members)
         for population in grid.populations
     }
-    return selection, manifest.follow(grid, selection, most)
 
 
 def _cores() -> int:
@@ -235,14 +241,13 @@ def _done(piece: Piece, evaluate: bool) -> bool:
     return piece.state == "evaluated" or (not evaluate and piece.trained)
 
 
-def _report(grid: Grid, out: Path, say: Callable[[str], None]) -> None:
+def _report(out: Path, compare: str | None, command: str, say: Callable[[str], None]) -> None:
     from drspcrl.report import write_report
     from drspcrl.runs import find_runs
 
     if next(find_runs(out), None) is None:
         return
-    command = f"drspcrl grid {grid.name} --out {out}"
-    for skip in write_report(out, out / REPORT, compare=grid.compare, command=command):
+    for skip in write_report(out, out / REPORT, compare=compare, command=command):
         say(f"left out of the report: {skip.path}: {skip.reason}")
     say(f"wrote {out / REPORT / 'index.html'}")
 

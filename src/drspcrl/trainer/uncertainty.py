@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drspcrl.divergences import KL, ChiSquared, CVaR, Divergence, TotalVariation
+from drspcrl.divergences import KL, ChiSquared, CVaR, Divergence, TotalVariation, Wasserstein
 from drspcrl.errors import InputError
 from drspcrl.learners.backup import Robust
 from drspcrl.learners.dual import (
@@ -26,11 +26,14 @@ DIVERGENCES = {
     "tv": TotalVariation(),
     "cvar": CVaR(),
 }
+# What a curriculum asks of a Wasserstein ball is its coordinate, and that it leaves the support of
+# its draws; draws of different states have no distances in common.
+_WASSERSTEIN = Wasserstein([[0.0, 1.0], [1.0, 0.0]], order=2.0)
 
 
 def ball(settings: Mapping[str, Any]) -> Divergence:
-    """The divergence whose ball ε is the radius of."""
-    return DIVERGENCES[settings["divergence"]]
+    """The divergence whose ball ε is the radius of, as curricula know it."""
+    return {**DIVERGENCES, "wasserstein": _WASSERSTEIN}[settings["divergence"]]
 
 
 def member_uncertainty(
