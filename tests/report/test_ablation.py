@@ -39,7 +39,7 @@ def test_numbers_are_ordered_as_numbers():
         ("self_paced", "Self-Paced"),
         ("self_paced:pacing=0.1", "Self-Paced α=0.1"),
         ("fixed:epsilon_budget=3", "Fixed ε=3"),
-        ("self_paced:divergence=tv,epsilon_budget=0.5", "Self-Paced tv, ε=0.5"),
+        ("self_paced:divergence=tv,epsilon_budget=0.5", "Self-Paced TV, ε=0.5"),
         ("mine:rate=1", "mine:rate=1"),
         ("a=b", "a=b"),
     ],

@@ -29,6 +29,7 @@ PERTURBATION_LABELS = {
     "environment": ("Physics noise", "δ"),
 }
 SETTING_SYMBOLS = {"pacing": "α", "rate": "λ", "epsilon_budget": "ε", "epsilon_start": "ε₀"}
+BALL_LABELS = {"kl": "KL", "chi2": "χ²", "tv": "TV", "cvar": "CVaR", "wasserstein": "W₂"}
 ALGORITHM_LABELS = {"ppo": "PPO", "sac": "SAC", "ddpg": "DDPG"}
 TASK_ORDER = ("HalfCheetah", "Walker2d", "Humanoid", "Hopper")
 FOCUS = "self_paced"
@@ -118,9 +119,8 @@ def written_changes(variant: Variant) -> list[str]:
     pairs = []
     for name, value in sorted(variant.changes.items()):
         words = label(Variant("m", {name: value})).removeprefix(f"m:{name}=")
-        pairs.append(
-            words if name == "divergence" else f"{SETTING_SYMBOLS.get(name, name)}={words}"
-        )
+        named = f"{SETTING_SYMBOLS.get(name, name)}={words}"
+        pairs.append(BALL_LABELS.get(words, words) if name == "divergence" else named)
     return pairs
 
 
