@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from drspcrl.checkpoint import Store
-from drspcrl.learners.replay import observation_slots
+from drspcrl.learners.slots import observation_slots
 
 ENVS, OBSERVATION, ACTION = 8, 17, 6
 STEPS, INTERVAL = 1_000_000, 50_000

@@ -39,7 +39,7 @@ def prepare(given: argparse.Namespace, algorithm: str, members: int) -> tuple[Lo
     changes = {} if algorithm == "ppo" else {"learning_starts": 256}
     if given.envs_per_member is not None:
         changes["envs_per_member"] = given.envs_per_member
-    settings = resolve(algorithm, changes | parse_settings(tuple(given.set)), STEPS)
+    settings = resolve(algorithm, changes | parse_settings(given.set), STEPS)
     seeds = range(members)
     collector = Collector(given.env, seeds, settings["envs_per_member"])
     device = jax.devices()[0]

@@ -148,7 +148,7 @@ def test_a_folder_that_may_not_be_written_to(small, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(small, made, tmp_path, monkeypatch):
-    own = stores.write_and_sync
+    own = durable.write_and_sync
 
     def full(path, content):
         if "step-000000000192" in str(path):

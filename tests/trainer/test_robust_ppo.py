@@ -1,5 +1,7 @@
 """Robust PPO as a population: vanilla, noise training and a worst case in one program."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -32,7 +34,7 @@ def run(loop, iterations: int = ITERATIONS):
 
 @pytest.fixture(scope="module")
 def loop():
-    loop = run(population())
+    loop: Any = run(population())
     loop.first_tree = jax.tree.map(np.array, loop.tree())
     return loop
 
@@ -98,7 +100,7 @@ def test_a_radius_moves_without_compiling(loop):
 
 
 def test_the_same_seed_is_the_same_run(loop):
-    other = population()
+    other: Any = population()
     told = other.signal()
     assert told["draws"].shape == (3, 128, 4)
     assert all(np.isnan(numbers).all() for numbers in told.values()), "nothing is known yet"

@@ -28,7 +28,10 @@ class OffPolicyLearner(Protocol):
         """The actions to be judged by."""
         ...
 
-    robust: Any
+    @property
+    def robust(self) -> Any:
+        """How states are valued against the worst case; None for the plain learner."""
+        ...
 
     def probe(
         self, state: Any, batch: Batch, starts: Array, uncertainty: Uncertainty, key: Array

@@ -236,7 +236,7 @@ class PPO:
         carry, metrics = lax.scan(epoch, (state.parameters, state.optimizer), keys)
         metrics = jax.tree.map(jnp.mean, metrics) | {"value": jnp.mean(lesson.value)}
         signal = {}
-        if ahead is not None:
+        if ahead is not None and self.robust is not None:
             signal = self._signal(state, rollout, ahead, uncertainty, key)
             metrics |= metrics_of(ahead, rollout.terminated, signal)
             metrics |= dual_gap(self.robust, ahead, rollout.terminated, uncertainty.epsilon)

@@ -13,6 +13,7 @@ from drspcrl.learners.backup import Robust
 from drspcrl.learners.dual import Exact, NetworkDual
 from drspcrl.learners.outlook import Outlook
 from drspcrl.nominal import Transition
+from drspcrl.nominal.base import Number
 
 Numbers = dict[str, Array]
 QUANTILES = {"beta_low": 0.1, "beta_median": 0.5, "beta_high": 0.9}
@@ -46,7 +47,7 @@ def metrics_of(ahead: Outlook, terminated: Array, signal: Numbers) -> Numbers:
     }
 
 
-def dual_gap(robust: Robust, ahead: Outlook, terminated: Array, epsilon: Array | float) -> Numbers:
+def dual_gap(robust: Robust, ahead: Outlook, terminated: Array, epsilon: Number) -> Numbers:
     """How far a dual network is from the worst case itself; nothing for the other duals."""
     if not isinstance(robust.dual, NetworkDual):
         return {}
