@@ -3,11 +3,12 @@
     python benchmarks/robustness_study.py train nominal_models --env HalfCheetah --steps 150000 \
         --seeds 0 1 2 --out study
     python benchmarks/robustness_study.py table study/HalfCheetah-sac-nominal_models.csv
+    python benchmarks/robustness_study.py figure study/*-curves.csv --out epsilon.png
 
 All variants and seeds of a study are one population. `train` evaluates the final policies on the
 paper's suite and leaves two small files for each study in the output folder: the mean return of
 every run in every setting, and thinned training metrics. `table` prints means over seeds with their
-95% intervals. Run folders go to `--scratch` and may be thrown away.
+95% intervals, `figure` draws ε over the run. Run folders go to `--scratch` and may be thrown away.
 """
 
 import argparse
@@ -154,6 +155,32 @@ def cell(values: list[float]) -> str:
     return f"{found.value:,.0f} ± {found.half_width:,.0f}"
 
 
+def figure(paths: list[Path], out: Path) -> None:
+    """ε of every run over its steps, one panel for each file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    size = 4.2 * len(paths) + 1.5, 3.2
+    panels, axes = plt.subplots(1, len(paths), figsize=size, squeeze=False, layout="constrained")
+    colours: dict[str, Any] = {}
+    for path, axis in zip(paths, axes[0], strict=True):
+        curves: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        with path.open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                point = float(row["step"]) / 1000, float(row["epsilon"])
+                curves[row["method"], row["seed"]].append(point)
+        for (method, _), points in curves.items():
+            known = colours.get(method)
+            label = None if known and method in axis.get_legend_handles_labels()[1] else method
+            (line,) = axis.plot(*np.transpose(points), lw=1.2, label=label, color=known)
+            colours[method] = line.get_color()
+        axis.set(title=path.stem.removesuffix("-curves"), xlabel="thousand steps", ylabel="ε")
+    panels.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+    panels.savefig(out, dpi=130)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -171,9 +198,14 @@ def main() -> None:
     trains.add_argument("--scratch", type=Path, default=Path("study/runs"))
     tables = commands.add_parser("table")
     tables.add_argument("files", type=Path, nargs="+")
+    figures = commands.add_parser("figure")
+    figures.add_argument("files", type=Path, nargs="+")
+    figures.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     if given.command == "train":
         run(given)
+    elif given.command == "figure":
+        figure(given.files, given.out)
     else:
         print("\n\n".join(f"{path.stem}\n\n{table(path)}" for path in given.files))
 

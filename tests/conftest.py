@@ -1,5 +1,7 @@
 """Strict settings for every test, and the switch that turns a skip into a failure."""
 
+import os
+
 import jax
 import pytest
 
@@ -23,6 +25,17 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
         report.outcome = "failed"
         report.longrepr = f"skipped under --fail-on-skip: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_once(tmp_path_factory):
+    """Keep compiled programs on disk, for all workers: many tests make the same ones."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
+    jax.config.update("jax_compilation_cache_dir", str(shared / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    yield
+    jax.config.update("jax_compilation_cache_dir", None)
 
 
 @pytest.fixture

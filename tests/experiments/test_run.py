@@ -71,6 +71,7 @@ def straight(file, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_killed_grid_goes_on_with_the_same_command(file, straight, tmp_path):
     grid, folder = begin(file, tmp_path)
     grid.kill()

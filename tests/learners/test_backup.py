@@ -216,6 +216,7 @@ def test_draws_are_chosen_together():
     np.testing.assert_array_equal(one.actuator, one.true[:, :1])
 
 
+@pytest.mark.slow
 def test_wasserstein_is_the_value_less_its_steepness():
     # Without noise the n draws are one point: U = V − ε·‖unit∘dV/ds‖, dV/ds through the policy.
     ε, unit = 0.3, np.array([1.0, 2.0, 0.5])

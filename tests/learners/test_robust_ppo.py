@@ -148,6 +148,7 @@ def updated(learner: PPO, uncertainty: Uncertainty):
     )
 
 
+@pytest.mark.slow
 def test_without_noise_learning_is_plain():
     plain, _, nothing = jax.jit(lambda: updated(PLAIN, Uncertainty()))()
     assert nothing == {}

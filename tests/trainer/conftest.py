@@ -32,15 +32,6 @@ def small_training(algorithm: str, out: Path, **changes) -> TrainConfig:
     return TrainConfig(algorithm=algorithm, out=out, **(given | changes))  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def compile_once(tmp_path_factory):
-    """Keep compiled programs on disk: these tests make the same loops again and again."""
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    yield
-    jax.config.update("jax_compilation_cache_dir", None)
-
-
 @pytest.fixture(scope="session")
 def small():
     """The function that configures a training of moments."""
