@@ -13,7 +13,7 @@ METHODS = ("vanilla", "nominal", "fixed", "linear", "self_paced", "accel", "spac
 OWN = {"curriculum_every": 32, "draws": 4, "sensor": 0.2}
 
 
-@pytest.fixture(scope="module", params=["sac"])
+@pytest.fixture(scope="module", params=["sac", pytest.param("ppo", marks=pytest.mark.slow)])
 def paced(request, small, tmp_path_factory):
     """A training of seven methods; SAC learns from step 40 on."""
     algorithm = request.param
