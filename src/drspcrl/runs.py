@@ -10,7 +10,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,22 @@ REPORT_MARKER = "report.json"
 # The same safe constructor as yaml.safe_load, parsed in C where libyaml is there: eight times
 # faster, which a grid of hundreds of runs feels.
 _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def refuse_imports(name: Any, trust: Collection[str]) -> None:
+    """Refuse a name from a run folder that would import code, unless the user has named it too.
+
+    Methods such as `my_module:MyCurriculum` and Gymnasium ids such as `my_module:My-v0` import a
+    module. What a user types may do so; what a folder from elsewhere says must not.
+
+    Raises:
+        InputError: the name has a module in it and is not trusted.
+    """
+    if isinstance(name, str) and ":" in name and name not in trust:
+        raise InputError(
+            f"the run names {name!r}, whose module would be imported; if you trust that code, say "
+            f"so with --trust {name}"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Whatever a command is given: one clear line, exit code 2, nothing executed, nothing written."""
 
 import json
+import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -246,6 +247,29 @@ def test_run_json(capsys, place, command, content):
 def test_config_yaml(capsys, place, content):
     put(place / "runs" / NAME / "config.yaml", content)
     refused(capsys, place, "resume runs")
+
+
+@pytest.mark.parametrize(
+    ("change", "command"),
+    [
+        (changed(env="leaves_a_trace:Mine-v0"), "resume runs"),
+        (population(methods=["leaves_a_trace:Mine"]), "resume runs"),
+        (population(methods=["leaves_a_trace:Mine:rate=1"]), "resume runs"),
+        (changed(env="leaves_a_trace:Mine-v0"), "evaluate runs --suite quick --episodes 1"),
+    ],
+)
+def test_a_folder_names_code(capsys, place, monkeypatch, change, command):
+    """What a run folder names is not imported, though it could be."""
+    (place / "leaves_a_trace.py").write_text("import os\nos.environ['TRACE'] = 'here'\n")
+    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.delenv("TRACE", raising=False)
+    run = place / "runs" / NAME
+    change(run / "config.yaml")
+    if "evaluate" in command:  # which asks run.json
+        content = json.loads((run / "run.json").read_text()) | {"env": "leaves_a_trace:Mine-v0"}
+        (run / "run.json").write_text(json.dumps(content))
+    assert "--trust leaves_a_trace:Mine" in refused(capsys, place, command)
+    assert "TRACE" not in os.environ
 
 
 POLICIES = {

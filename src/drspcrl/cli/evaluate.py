@@ -37,6 +37,9 @@ class Evaluate:
     threads: int = 0
     """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
 
+    trust: tuple[str, ...] = ()
+    """Environments named module:Id in the runs whose module may be imported."""
+
     def run(self) -> None:
         """Evaluate; exit with code 1 if a run had to be left out, 2 if it was the only one."""
         from drspcrl.errors import InputError
@@ -48,6 +51,7 @@ class Evaluate:
             self.dir, load_policy, self.suite, self.episodes, self.seed,
             policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
             deterministic=not self.stochastic, threads=self.threads, show="lines",
+            trust=self.trust,
         ):  # fmt: skip
             print(_line(result), flush=True)
             results.append(result)

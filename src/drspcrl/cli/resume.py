@@ -23,9 +23,12 @@ class Resume:
     time_limit: Duration = None
     """Stop again after this time: seconds, or a text such as 9m or 1h30m."""
 
+    trust: tuple[str, ...] = ()
+    """Methods and environments named module:Name in the runs whose module may be imported."""
+
     def run(self) -> None:
         """Go on; exit with code 1 if a run diverged."""
         from drspcrl.cli.outcome import show
         from drspcrl.trainer.resuming import resume
 
-        show(resume(self.dir, self.steps, self.time_limit))
+        show(resume(self.dir, self.steps, self.time_limit, trust=self.trust))

@@ -1,7 +1,7 @@
 """Evaluate run folders: find them, leave out what is done, write every result where it belongs."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from drspcrl.evaluation.progress import Show
 from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
-from drspcrl.runs import DEFAULT_SUITE, Run, find_runs, read_run
+from drspcrl.runs import DEFAULT_SUITE, Run, find_runs, read_run, refuse_imports
 
 # What makes an evaluation another one; versions and the like are recorded, not compared.
 _REQUEST = ("settings", "episodes", "seed", "deterministic", "clip", "policy_sha256")
@@ -49,6 +49,7 @@ def evaluate_runs(
     deterministic: bool = True,
     threads: int = 0,
     show: Show | None = "bar",
+    trust: Collection[str] = (),
 ) -> Iterator[RunResult]:
     """Evaluate every run at or below a folder, all runs of a task as one batch.
 
@@ -67,6 +68,7 @@ def evaluate_runs(
         deterministic: Whether policies act deterministically.
         threads: Threads to simulate on, 0 for all usable cores.
         show: How progress is shown.
+        trust: Environments of the form `module:Id` whose module may be imported.
 
     Raises:
         InputError: No runs there, or arguments that do not fit.
@@ -79,7 +81,7 @@ def evaluate_runs(
     }  # fmt: skip
     by_task: dict[str, dict[str, _Prepared]] = {}
     for folder in _folders(Path(root)) if isinstance(root, str | Path) else root:
-        found = _prepare(folder, folder / policy_file, load, suite, request, overwrite)
+        found = _prepare(folder, folder / policy_file, load, suite, request, overwrite, trust)
         if isinstance(found, RunResult):
             yield found
         else:
@@ -128,10 +130,12 @@ def _prepare(
     suite: Suite,
     request: Mapping[str, Any],
     overwrite: bool,
+    trust: Collection[str],
 ) -> "_Prepared | RunResult":
     """A run that is ready to be evaluated, or what becomes of it instead."""
     try:
         run = read_run(folder, metrics=(), evaluations=False)
+        refuse_imports(run.environment, trust)
         digest = _digest(file)
         path = result_path(folder, suite.name)
         if path.exists() and not overwrite:

@@ -65,7 +65,8 @@ def _train_and_evaluate(task: Mapping[str, Any], begun: float) -> str | None:
     if task["evaluation"] is None:
         return ""
     finished = [folder for folder in folders if run_state(folder, "") == "finished"]
-    return _evaluate(finished, task["evaluation"], int(task["machine"].get("threads", 0)), left)
+    threads = int(task["machine"].get("threads", 0))
+    return _evaluate(finished, task["evaluation"], threads, left, (population.env,))
 
 
 def _train(
@@ -76,7 +77,9 @@ def _train(
     config = population.config(out, **machine, time_limit=seconds)
     folders = [config.folder(member) for member in config.members]
     if _can_go_on(folders):
-        resume(folders[0], time_limit=seconds)
+        # The grid's own file names these, and its author typed it.
+        trust = (config.env, *(member.variant.method for member in config.members))
+        resume(folders[0], time_limit=seconds, trust=trust)
     else:
         train(config)
 
@@ -130,12 +133,16 @@ def _lock(folder: Path) -> Any:
             time.sleep(0.5)
 
 
-def _evaluate(folders: list[Path], evaluation: Mapping[str, Any], threads: int, left) -> str | None:
+def _evaluate(
+    folders: list[Path], evaluation: Mapping[str, Any], threads: int, left, trust: tuple[str, ...]
+) -> str | None:
     from drspcrl.evaluation import evaluate_runs
     from drspcrl.policy import load_policy
 
     suite, episodes = evaluation["suite"], evaluation["episodes"]
-    results = evaluate_runs(folders, load_policy, suite, episodes, threads=threads, show=None)
+    results = evaluate_runs(
+        folders, load_policy, suite, episodes, threads=threads, show=None, trust=trust
+    )
     skipped = []
     for result in results:
         print(f"{result.status} {result.path} {result.reason}", file=sys.stderr, flush=True)

@@ -1,13 +1,16 @@
 """`drspcrl.resume`: go on exactly where a population stopped."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from drspcrl import variants
 from drspcrl.checkpoint import Saved
 from drspcrl.errors import InputError
-from drspcrl.runs import find_runs, read_config, read_info
+from drspcrl.runs import find_runs, read_config, read_info, refuse_imports
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.facts import version_changes
 from drspcrl.trainer.folder import METRICS_FILE, RunFolder, held
@@ -20,6 +23,7 @@ def resume(
     steps: int | None = None,
     time_limit: float | str | None = None,
     console: Console | None = None,
+    trust: Collection[str] = (),
 ) -> tuple[Path, ...]:
     """Go on with what stopped, as if it never had.
 
@@ -31,6 +35,7 @@ def resume(
         steps: a new length, to make finished or unfinished runs longer.
         time_limit: when to stop again, as in `TrainConfig`; the earlier limit does not count.
         console: where progress is shown, standard output by default.
+        trust: methods and environments of the form `module:Name` whose module may be imported.
 
     Returns:
         The run folders of every population that went on.
@@ -39,7 +44,7 @@ def resume(
         InputError: there is nothing to go on with, or no checkpoint that is whole.
     """
     console = console or Console()
-    found = populations(Path(folder))
+    found = populations(Path(folder), trust)
     waiting = [replace(c, steps=_length(c, steps), time_limit=time_limit) for c in found]
     waiting = [config for config in waiting if not _finished(config)]
     if not waiting:
@@ -50,8 +55,12 @@ def resume(
     return sum((_go_on(config, console) for config in waiting), ())
 
 
-def populations(folder: Path) -> list[TrainConfig]:
+def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
     """The trainings that the run folders at or below a folder belong to.
+
+    Args:
+        folder: a run folder, or a folder with run folders at any depth.
+        trust: names that may import a module.
 
     Raises:
         InputError: there are none, or one does not say what it is.
@@ -61,7 +70,9 @@ def populations(folder: Path) -> list[TrainConfig]:
     found: list[TrainConfig] = []
     for run in find_runs(folder.resolve()):
         try:
-            config = TrainConfig.of_run(read_config(run), run.parent)
+            described = read_config(run)
+            _refuse_code(described, trust)
+            config = TrainConfig.of_run(described, run.parent)
         except InputError as error:
             raise InputError(f"{run} cannot go on: {error}") from None
         if run not in map(config.folder, config.members):
@@ -71,6 +82,15 @@ def populations(folder: Path) -> list[TrainConfig]:
     if not found:
         raise InputError(f"no run at or below {folder}; give the --out of an earlier training")
     return found
+
+
+def _refuse_code(described: Mapping[str, Any], trust: Collection[str]) -> None:
+    refuse_imports(described.get("env"), trust)
+    population = described.get("population")
+    methods = population.get("methods") if isinstance(population, Mapping) else None
+    for text in methods if isinstance(methods, list) else ():
+        if isinstance(text, str):
+            refuse_imports(variants.parse(text).method, trust)
 
 
 def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
