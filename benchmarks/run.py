@@ -21,6 +21,9 @@ BENCHMARKS = {
     "tabular": "Exact robust MDPs",
     "envs": "Batched environments",
     "evaluation": "The paper's suite on one policy",
+    "training_speed": "Whole trainings beside Stable-Baselines3 and SBX",
+    "robust_cost": "Robust updates beside plain ones",
+    "checkpoint": "Checkpoints of a run of a million steps",
 }
 PACKAGES = ("drspcrl", "jax", "mujoco", "gymnasium", "numpy", "scipy")
 
