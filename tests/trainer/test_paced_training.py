@@ -9,13 +9,19 @@ from drspcrl.trainer import resume, train
 from drspcrl.trainer.run import Trainer
 
 QUIET = Console(quiet=True)
-METHODS = ("vanilla", "nominal", "fixed", "linear", "self_paced", "accel", "space")
+METHODS = (
+    *("vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization"),
+    *("accel", "space", "self_paced", "yoked"),
+)
 OWN = {"curriculum_every": 32, "draws": 4, "sensor": 0.2}
 
 
-@pytest.fixture(scope="module", params=["sac", pytest.param("ppo", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=["sac", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "ppo"))],
+)
 def paced(request, small, tmp_path_factory):
-    """A training of seven methods; SAC learns from step 40 on."""
+    """A training of all methods; SAC and DDPG learn from step 40 on."""
     algorithm = request.param
 
     def config(out):
@@ -46,11 +52,14 @@ def test_every_method_paces_itself(paced):
     assert not ε["nominal"].any()
     assert (ε["fixed"] == 1.0).all()
     # A row has the radius that was used: the line's first point is where the run starts.
-    rows = 256 // (32 if algorithm == "sac" else 64)
+    rows = 256 // (64 if algorithm == "ppo" else 32)
     np.testing.assert_allclose(ε["linear"], np.arange(rows) / rows, rtol=1e-6)
     assert ε["self_paced"][0] == 0.0
     assert 0.1 < ε["self_paced"][-1] <= 1.0
     assert (ε["accel"] <= 0.2).all()  # easy radii and edits of them
+    np.testing.assert_allclose(ε["linear_radius"], np.square(np.arange(rows) / rows), rtol=1e-5)
+    assert len(set(ε["domain_randomization"])) == rows
+    np.testing.assert_array_equal(ε["yoked"], ε["self_paced"])  # one seed: its mean is itself
 
 
 def test_robust_members_say_what_robustness_costs(paced):
