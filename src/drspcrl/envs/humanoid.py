@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drspcrl.envs.tasks import Outcome, Reader, Task
+from drspcrl.envs.tasks import Outcome, Reader, Task, uniform_starts
 
 if TYPE_CHECKING:
     from mujoco.batch import Batch
@@ -27,11 +27,9 @@ class Humanoid(Task):
     contact_weight = 5e-7
     contact_limit = 10.0
 
-    def start(self, model: Model, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def starts(self, model: Model, generator: np.random.Generator, count: int) -> np.ndarray:
         """See `Task`."""
-        scale = self.reset_noise
-        qpos = model.qpos0 + generator.uniform(-scale, scale, model.nq)
-        return qpos, generator.uniform(-scale, scale, model.nv)
+        return uniform_starts(model, generator, count, self.reset_noise)
 
     def reader(self, batch: Batch) -> Reader:
         """See `Task`."""

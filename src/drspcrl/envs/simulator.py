@@ -13,7 +13,7 @@ from drspcrl.envs.engine import Model, mujoco
 from drspcrl.envs.humanoid import Humanoid
 from drspcrl.envs.physics import Physics
 from drspcrl.envs.simulation import Simulation, Transition
-from drspcrl.envs.streams import generator, pack, unpack
+from drspcrl.envs.starts import Starts
 from drspcrl.envs.tasks import HALF_CHEETAH, HOPPER, WALKER2D, Task, asset
 
 TASKS: dict[str, Task] = {
@@ -58,7 +58,8 @@ class MujocoSimulation(Simulation):
         self._ctrl = self.batch.bind("ctrl")
         self._reader = task.reader(self.batch)
         self._steps = np.zeros(num_envs, np.int64)
-        self._generators = [generator(np.random.SeedSequence(0)) for _ in range(num_envs)]
+        self._starts = Starts(task, model, num_envs)
+        self._default = self.batch.state[0].copy()  # nothing has been simulated yet
         self.physics = Physics(BatchBackend(self.batch), model.opt.timestep * task.frame_skip)
         low, high = model.actuator_ctrlrange.astype(np.float32).T
         self.action_space = Box(low, high, dtype=np.float32)
@@ -67,15 +68,18 @@ class MujocoSimulation(Simulation):
 
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
         """See `Simulation`."""
-        for i, sequence in zip(ids, sequences, strict=True):
-            self._generators[i] = generator(sequence)
+        self._starts.seed(ids, sequences)
 
     def start(self, ids: np.ndarray) -> np.ndarray:
         """See `Simulation`."""
         order = np.sort(ids)
-        self.batch.reset(order, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
-        for i in order:
-            self._qpos[i], self._qvel[i] = self._task.start(self.batch.model, self._generators[i])
+        # A simulation that left the numbers gets MuJoCo's own reset, which clears its warnings; for
+        # the others their state is all there is to reset.
+        warned = order[self.batch.warning[order, :, 1].any(axis=1)]
+        if warned.size:
+            self.batch.reset(warned, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+        self.batch.state[order] = self._default
+        self._qpos[order], self._qvel[order] = self._starts.take(order)
         self.batch.forward(order)
         self._steps[ids] = 0
         return self._reader.first(ids)
@@ -121,7 +125,7 @@ class MujocoSimulation(Simulation):
         return {
             "rows": self.batch.state.copy(),
             "steps": self._steps.copy(),
-            "generators": pack(self._generators),
+            "generators": self._starts.state(),
             **nested,
         }
 
@@ -131,7 +135,7 @@ class MujocoSimulation(Simulation):
             self.physics.restore(_below(state, "physics/"))
         self.batch.state[:] = state["rows"]
         self._steps[:] = state["steps"]
-        unpack(self._generators, state["generators"])
+        self._starts.restore(state["generators"])
         self._reader.restore(_below(state, "reader/"))
 
 
