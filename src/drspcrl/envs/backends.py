@@ -12,9 +12,8 @@ from drspcrl.envs.components import field_of
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
-    from mujoco.batch import Batch
-
     from drspcrl.envs.engine import Model
+    from drspcrl.envs.pool import Simulations
 
 
 class Backend(ABC):
@@ -45,9 +44,9 @@ class Backend(ABC):
 
 
 class BatchBackend(Backend):
-    """The simulations of one `mujoco.batch.Batch`."""
+    """The simulations of one batch."""
 
-    def __init__(self, batch: Batch):
+    def __init__(self, batch: Simulations):
         self.model, self.num_envs = batch.model, batch.nsim
         self._batch = batch
         self._forces = batch.bind("xfrc_applied")

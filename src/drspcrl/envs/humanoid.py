@@ -9,9 +9,8 @@ import numpy as np
 from drspcrl.envs.tasks import Outcome, Reader, Task, uniform_starts
 
 if TYPE_CHECKING:
-    from mujoco.batch import Batch
-
     from drspcrl.envs.engine import Model
+    from drspcrl.envs.pool import Pool, Simulations
 
 
 class Humanoid(Task):
@@ -31,24 +30,24 @@ class Humanoid(Task):
         """See `Task`."""
         return uniform_starts(model, generator, count, self.reset_noise)
 
-    def reader(self, batch: Batch) -> Reader:
+    def reader(self, batch: Simulations) -> Reader:
         """See `Task`."""
+        from drspcrl.envs.pool import Pool
+
+        assert isinstance(batch, Pool)  # which persistent tasks get
         return _HumanoidReader(self, batch)
 
 
 class _HumanoidReader(Reader):
-    def __init__(self, task: Humanoid, batch: Batch):
-        from drspcrl.envs.engine import mujoco
-
+    def __init__(self, task: Humanoid, batch: Pool):
         self._task, self._batch = task, batch
         self._qpos, self._qvel = batch.bind("qpos"), batch.bind("qvel")
         self._ctrl, self._xipos = batch.bind("ctrl"), batch.bind("xipos")
         self._inertia, self._velocity = batch.bind("cinert"), batch.bind("cvel")
         self._actuation = batch.bind("qfrc_actuator")
-        self._contact = np.zeros((batch.nsim, batch.model.nbody, 6))
+        self._contact = batch.bind("cfrc_ext")
         self._centre = np.zeros((batch.nsim, 2))
         self._seconds = batch.model.opt.timestep * task.frame_skip
-        self._scratch = mujoco.MjData(batch.model)
 
     def _mass_centre(self, ids: np.ndarray | slice) -> np.ndarray:
         positions = self._xipos[ids]
@@ -72,29 +71,19 @@ class _HumanoidReader(Reader):
         )
         return np.concatenate(parts, axis=1)
 
-    def _read_contacts(self) -> None:
-        # A batch step leaves cfrc_ext alone. It depends on the contacts and the applied forces,
-        # which are in the data, and on nothing that differs between the simulations' models.
-        from drspcrl.envs.engine import mujoco
-
-        model, scratch = self._batch.model, self._scratch
-        found = scratch.cfrc_ext
-        for sim, row in enumerate(self._contact):
-            self._batch.get_data(sim, scratch)
-            mujoco.mj_rnePostConstraint(model, scratch)
-            row[:] = found
-
     def first(self, ids: np.ndarray) -> np.ndarray:
-        self._contact[ids] = 0.0
         self._centre[ids] = self._mass_centre(ids)
-        return self._observe(ids)
+        observation = self._observe(ids)
+        observation[:, -self._contact[0, 1:].size :] = 0.0  # as a reset leaves them in Gymnasium
+        return observation
 
     def before(self) -> None:
         return  # the centre of mass is kept from the last reading
 
     def after(self, actions: np.ndarray) -> Outcome:
         task, everyone = self._task, slice(None)
-        self._read_contacts()
+        # A step leaves cfrc_ext alone; Gymnasium asks for it by this function, too.
+        self._batch.apply("mj_rnePostConstraint")
         centre = self._mass_centre(everyone)
         velocity = ((centre - self._centre) / self._seconds)[:, 0]
         self._centre = centre

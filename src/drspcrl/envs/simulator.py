@@ -12,6 +12,7 @@ from drspcrl.envs.backends import BatchBackend
 from drspcrl.envs.engine import Model, mujoco
 from drspcrl.envs.humanoid import Humanoid
 from drspcrl.envs.physics import Physics
+from drspcrl.envs.pool import Pool, Simulations
 from drspcrl.envs.simulation import Simulation, Transition
 from drspcrl.envs.starts import Starts
 from drspcrl.envs.tasks import HALF_CHEETAH, HOPPER, WALKER2D, Task, asset
@@ -53,7 +54,8 @@ class MujocoSimulation(Simulation):
         self._task = task
         model = load_model(task)
         threads = min(threads or usable_cores(), num_envs)
-        self.batch = Batch(model, num_envs, threads, persistent=task.persistent)
+        make = Pool if task.persistent else Batch
+        self.batch: Simulations = make(model, num_envs, threads)
         self._qpos, self._qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self._ctrl = self.batch.bind("ctrl")
         self._reader = task.reader(self.batch)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from mujoco.batch import Batch
-
     from drspcrl.envs.engine import Model
+    from drspcrl.envs.pool import Simulations
 
 
 class Outcome(NamedTuple):
@@ -50,7 +49,7 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def reader(self, batch: Batch) -> Reader:
+    def reader(self, batch: Simulations) -> Reader:
         """Make what reads observations and rewards out of a batch."""
 
 
@@ -129,13 +128,13 @@ class Planar(Task):
             row[model.nq :] = scale * generator.standard_normal(model.nv)
         return rows
 
-    def reader(self, batch: Batch) -> Reader:
+    def reader(self, batch: Simulations) -> Reader:
         """See `Task`."""
         return _PlanarReader(self, batch)
 
 
 class _PlanarReader(Reader):
-    def __init__(self, task: Planar, batch: Batch):
+    def __init__(self, task: Planar, batch: Simulations):
         self._task = task
         self._qpos, self._qvel = batch.bind("qpos"), batch.bind("qvel")
         self._seconds = batch.model.opt.timestep * task.frame_skip
