@@ -157,20 +157,19 @@ class BatchEnv:
             raise InputError("step() before reset(); call reset() once first")
         result = self.simulation.advance(self._disturbances.act(actions))
         self._disturbances.release()
-        everyone = np.arange(self.num_envs)
-        final = self._disturbances.observe(everyone, result.observation)
-        finite = np.isfinite(result.reward) & np.isfinite(final).reshape(self.num_envs, -1).all(1)
-        diverged = result.diverged | ~finite
-        final[diverged] = self._observation[diverged]
-        terminated = result.terminated & ~diverged
-        truncated = result.truncated | diverged
+        final = self._disturbances.observe(np.arange(self.num_envs), result.observation)
+        diverged = result.diverged | ~_finite(result.reward, final)
+        reward, terminated, truncated = result.reward, result.terminated, result.truncated
+        if diverged.any():
+            final[diverged] = self._observation[diverged]
+            reward = np.where(diverged, 0.0, reward)
+            terminated, truncated = terminated & ~diverged, truncated | diverged
         observation = final.copy()
         ended = np.flatnonzero(terminated | truncated)
         if ended.size:
             observation[ended] = self._begin(ended)
-        self._observation = observation
-        reward = np.where(diverged, 0.0, result.reward)
-        return Step(observation.copy(), final, reward, terminated, truncated, diverged)
+        self._observation[:] = observation
+        return Step(observation, final, reward, terminated, truncated, diverged)
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that decides the future, as a flat dictionary of plain arrays.
@@ -245,6 +244,13 @@ class BatchEnv:
         if found.min() < 0 or found.max() >= self.num_envs:
             raise InputError(f"ids are {ids!r}; they must lie in [0, {self.num_envs})")
         return found
+
+
+def _finite(reward: np.ndarray, observation: np.ndarray) -> np.ndarray:
+    """Which rows hold finite numbers only; nearly always all of them, which is quickly seen."""
+    if np.isfinite(reward).all() and np.isfinite(observation).all():
+        return np.ones(len(reward), bool)
+    return np.isfinite(reward) & np.isfinite(observation).reshape(len(reward), -1).all(axis=1)
 
 
 def _one_each(perturbations: "Setting | Sequence[Setting]", num_envs: int) -> "list[Setting]":

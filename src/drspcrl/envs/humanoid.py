@@ -77,10 +77,10 @@ class _HumanoidReader(Reader):
         observation[:, -self._contact[0, 1:].size :] = 0.0  # as a reset leaves them in Gymnasium
         return observation
 
-    def before(self) -> None:
+    def before(self, actions: np.ndarray) -> None:
         return  # the centre of mass is kept from the last reading
 
-    def after(self, actions: np.ndarray) -> Outcome:
+    def after(self) -> Outcome:
         task, everyone = self._task, slice(None)
         # A step leaves cfrc_ext alone; Gymnasium asks for it by this function, too.
         self._batch.apply("mj_rnePostConstraint")

@@ -24,6 +24,8 @@ class Transition(NamedTuple):
 class Simulation(ABC):
     """Many simulations of one task.
 
+    Arrays that methods return are the caller's own, to keep and to change.
+
     Attributes:
         num_envs: number of simulations.
         observation_space: space of one observation.

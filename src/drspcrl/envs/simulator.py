@@ -1,8 +1,7 @@
 """MuJoCo tasks on a thread pool: many simulations of one model, each equal to Gymnasium's."""
 
-import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -77,7 +76,7 @@ class MujocoSimulation(Simulation):
         order = np.sort(ids)
         # A simulation that left the numbers gets MuJoCo's own reset, which clears its warnings; for
         # the others their state is all there is to reset.
-        warned = order[self.batch.warning[order, :, 1].any(axis=1)]
+        warned = order[self.batch.warning[order].any(axis=(1, 2))]
         if warned.size:
             self.batch.reset(warned, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self.batch.state[order] = self._default
@@ -88,19 +87,23 @@ class MujocoSimulation(Simulation):
 
     def advance(self, actions: np.ndarray) -> Transition:
         """See `Simulation`."""
-        self._reader.before()
+        self._reader.before(actions)
         self._ctrl[:] = actions if np.isfinite(actions).all() else np.nan_to_num(actions)
         failed = self._run()
-        outcome = self._reader.after(actions)
+        outcome = self._reader.after()
         self._steps += 1
-        # MuJoCo puts a simulation that left the numbers back to its default state and counts a
-        # warning, which a reset clears; an episode must not go on from there.
-        diverged = failed | np.any(self.batch.warning[:, _BAD, 1], axis=1)
-        return Transition(*outcome, self._steps >= TIME_LIMIT, diverged)
+        return Transition(*outcome, self._steps >= TIME_LIMIT, failed | self._left_the_numbers())
+
+    def _left_the_numbers(self) -> np.ndarray:
+        # MuJoCo puts such a simulation back to its default state and counts a warning, which a
+        # reset clears; an episode must not go on from there.
+        if not self.batch.warning.any():
+            return np.zeros(self.num_envs, bool)
+        return np.any(self.batch.warning[:, _BAD, 1], axis=1)
 
     def _run(self) -> np.ndarray:
         failed = np.zeros(self.num_envs, bool)
-        with _quiet():
+        with _Quiet():
             try:
                 self.batch.step(nstep=self._task.frame_skip)
             except SimulationError as error:
@@ -147,16 +150,16 @@ def _below(state: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
 
 def load_model(task: Task) -> Model:
     """Read a task's model from Gymnasium's assets."""
-    with _quiet():
+    with _Quiet():
         return mujoco.MjModel.from_xml_path(str(asset(task.xml)))
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+class _Quiet:
     # MuJoCo would print what we report as a mask, and write MUJOCO_LOG.TXT into the user's folder.
-    config = mujoco.MjLogConfig.get()
-    _SILENT.set()
-    try:
-        yield
-    finally:
-        config.set()
+    # A plain class, since every step enters it and `contextlib` is several times slower.
+    def __enter__(self) -> None:
+        self._config = mujoco.MjLogConfig.get()
+        _SILENT.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._config.set()

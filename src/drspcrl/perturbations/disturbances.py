@@ -94,13 +94,12 @@ class Disturbances:
             self._context.physics.clear_forces()
 
     def observe(self, ids: np.ndarray, observations: np.ndarray) -> np.ndarray:
-        """What the agents of the environments `ids` see of `observations` (a copy)."""
-        seen = observations.copy()
+        """What the agents of the environments `ids` see of `observations`, written into them."""
         for _, kernel, members in self._acting("observation"):
             rows = np.flatnonzero(np.isin(ids, members))
             if rows.size:
-                seen[rows] = kernel.observation(ids[rows], seen[rows])
-        return seen
+                observations[rows] = kernel.observation(ids[rows], observations[rows])
+        return observations
 
     def _acting(self, hook: str | None = None) -> list[tuple[Key, Kernel, np.ndarray]]:
         return [
