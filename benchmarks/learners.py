@@ -5,7 +5,9 @@
 
 One row for each algorithm and number of members: environment steps per second of the whole loop
 after everything is compiled (summed over members), the seconds until the first iteration was over,
-the physics alone at the same number of environments, and for SAC and DDPG the updates alone.
+the physics alone at the same number of environments, and for SAC and DDPG the updates alone. Then,
+for these two, milliseconds of one iteration and of its parts when nothing else runs: updates (with
+their samples), acting, physics. They overlap, so an iteration takes less than their sum.
 """
 
 import argparse
@@ -55,10 +57,22 @@ def whole_loop(loop: Loop, members: int, seconds: float) -> float:
     def work() -> int:
         before = loop.steps
         loop.iterate()
-        jax.block_until_ready(loop.state)
         return (loop.steps - before) * members
 
     return rate(work, seconds)
+
+
+def acting(loop: Loop, seconds: float) -> float:
+    """Milliseconds from observations on the device to actions on the host."""
+    if not isinstance(loop, OffPolicyLoop):
+        return float("nan")
+
+    def work() -> int:
+        steps = np.int32(loop.steps)
+        np.asarray(loop._act(loop.state, loop._outcome, loop._act_keys, loop.hyper, steps))
+        return 1
+
+    return 1e3 / rate(work, seconds)
 
 
 def physics(loop: Loop, members: int, seconds: float) -> float:
@@ -95,7 +109,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     given = parser.parse_args()
     print(f"{given.env} on {jax.devices()[0].device_kind}, jax {jax.__version__}")
-    print("algorithm,members,steps_per_second,first_iteration_s,physics,updates,gib")
+    print(
+        "algorithm,members,steps_per_second,first_iteration_s,physics,updates,gib,"
+        "iteration_ms,updates_ms,acting_ms,physics_ms"
+    )
     for algorithm in given.algorithms:
         for members in given.members:
             loop, first = prepare(given, algorithm, members)
@@ -104,6 +121,9 @@ def main() -> None:
             only = physics(loop, members, given.seconds / 4)
             memory = (jax.devices()[0].memory_stats() or {}).get("bytes_in_use", 0) / 2**30
             numbers = f"{speed:.0f},{first:.1f},{only:.0f},{alone:.0f},{memory:.2f}"
+            steps = 1e3 * members * loop.collector.envs
+            act = acting(loop, given.seconds / 8)
+            numbers += f",{steps / speed:.2f},{steps / alone:.2f},{act:.2f},{steps / only:.2f}"
             print(f"{algorithm},{members},{numbers}", flush=True)
             loop.collector.close()
             del loop

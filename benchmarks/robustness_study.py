@@ -7,7 +7,8 @@
 
 All variants and seeds of a study are one population. `train` evaluates the final policies on the
 paper's suite and leaves two small files for each study in the output folder: the mean return of
-every run in every setting, and thinned training metrics. `table` prints means over seeds with their
+every run in every setting, and thinned training metrics; with `--no-evaluation` that is left to
+`evaluate`, on any machine that has the run folders. `table` prints means over seeds with their
 95% intervals, `figure` draws ε over the run. Run folders go to `--scratch` and may be thrown away.
 """
 
@@ -64,7 +65,7 @@ def run(given: argparse.Namespace) -> None:
         TrainConfig(
             env=given.env,
             algorithm=given.algorithm,
-            out=given.scratch / f"{given.env}-{given.algorithm}-{given.study}",
+            out=given.scratch / name_of(given),
             methods=tuple(given.methods or methods),
             seeds=tuple(given.seeds),
             steps=given.steps,
@@ -76,12 +77,25 @@ def run(given: argparse.Namespace) -> None:
     )
     print(f"trained in {time.monotonic() - begun:.0f} s", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
-    name = f"{given.env}-{given.algorithm}-{given.study}"
-    write(given.out / f"{name}-curves.csv", ("method", "seed", "step", *CURVES), curves(folders))
-    done = evaluate_runs(folders[0].parent, load_policy, "paper", given.episodes, 0, show="lines")
+    path = given.out / f"{name_of(given)}-curves.csv"
+    write(path, ("method", "seed", "step", *CURVES), curves(folders))
+    if not given.no_evaluation:
+        evaluate(given)
+
+
+def evaluate(given: argparse.Namespace) -> None:
+    begun = time.monotonic()
+    folder = given.scratch / name_of(given)
+    done = evaluate_runs(folder, load_policy, "paper", given.episodes, 0, show="lines")
     rows = [row for result in done for row in settings_of(result)]
-    write(given.out / f"{name}.csv", ("method", "seed", "perturbation", "level", "return"), rows)
-    print(f"evaluated after {time.monotonic() - begun:.0f} s", flush=True)
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / f"{name_of(given)}.csv"
+    write(path, ("method", "seed", "perturbation", "level", "return"), rows)
+    print(f"evaluated in {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def name_of(given: argparse.Namespace) -> str:
+    return f"{given.env}-{given.algorithm}-{given.study}{given.suffix}"
 
 
 def _number(text: str) -> Any:
@@ -184,18 +198,21 @@ def figure(paths: list[Path], out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    trains = commands.add_parser("train")
-    trains.add_argument("study", choices=sorted(STUDIES))
-    trains.add_argument("--env", default="HalfCheetah")
-    trains.add_argument("--algorithm", default="sac")
+    trains, evaluates = commands.add_parser("train"), commands.add_parser("evaluate")
+    for parser_of_both in (trains, evaluates):
+        parser_of_both.add_argument("study", choices=sorted(STUDIES))
+        parser_of_both.add_argument("--env", default="HalfCheetah")
+        parser_of_both.add_argument("--algorithm", default="sac")
+        parser_of_both.add_argument("--suffix", default="", help="of all names, for a variant")
+        parser_of_both.add_argument("--episodes", type=int, default=6)
+        parser_of_both.add_argument("--out", type=Path, default=Path("study"))
+        parser_of_both.add_argument("--scratch", type=Path, default=Path("study/runs"))
     trains.add_argument("--methods", nargs="*", help="other methods than the study's own")
     trains.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     trains.add_argument("--steps", type=int, default=150_000)
     trains.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
-    trains.add_argument("--episodes", type=int, default=6)
     trains.add_argument("--minutes", type=float, default=9.0)
-    trains.add_argument("--out", type=Path, default=Path("study"))
-    trains.add_argument("--scratch", type=Path, default=Path("study/runs"))
+    trains.add_argument("--no-evaluation", action="store_true", help="leave that to `evaluate`")
     tables = commands.add_parser("table")
     tables.add_argument("files", type=Path, nargs="+")
     figures = commands.add_parser("figure")
@@ -204,6 +221,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.command == "train":
         run(given)
+    elif given.command == "evaluate":
+        evaluate(given)
     elif given.command == "figure":
         figure(given.files, given.out)
     else:

@@ -109,6 +109,16 @@ def test_the_target_is_the_divergence_s_worst_case(name, dual):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
+def test_half_precision_changes_the_target_by_its_rounding_alone(name):
+    against = Uncertainty(jnp.array(0.4), NOISY)
+    _, _, _, full = faced(name, Robust(), against)
+    _, _, _, half = faced(name, Robust(precision="float16"), against)
+    assert half.value.dtype == full.value.dtype
+    error = np.abs(half.value - full.value).max() / np.std(full.value)
+    assert 0 < error < 0.01
+
+
+@pytest.mark.parametrize("name", LEARNERS)
 def test_learner_without_noise_and_the_plain_one_learn_the_same_target(name):
     # One update of both, with the same exploration noise: the critics move alike.
     learner, state = make(name, Robust(draws=4))
@@ -242,3 +252,5 @@ def test_wrong_numbers():
         Robust(draws=1)
     with pytest.raises(InputError, match="actor_draws is 'two'"):
         Robust(actor_draws="two")
+    with pytest.raises(InputError, match="precision is 'float8'; choose one of float32, float16"):
+        Robust(precision="float8")

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from drspcrl.learners import networks
 from drspcrl.learners.networks import Layer
@@ -40,3 +41,24 @@ def test_targets_move_by_their_share():
         (Layer(jnp.zeros((1, 1)), jnp.ones(1)),), (Layer(jnp.ones((1, 1)), jnp.ones(1)),), 0.25
     )
     assert (float(layer.kernel[0, 0]), float(layer.bias[0])) == (0.25, 1.0)
+
+
+@pytest.mark.parametrize(("precision", "bits"), [("float16", 11), ("bfloat16", 8)])
+def test_rounded_network_errs_by_its_rounding(precision, bits):
+    network = networks.uniform(jax.random.key(0), (17, 64, 64, 1))
+    x = jax.random.normal(jax.random.key(1), (512, 17))
+    exact = networks.apply(network, x)
+    found = networks.apply(networks.rounded(network, precision), x)
+    assert found.dtype == exact.dtype
+    # Errors of single products average out in the sums: their mean stays below one rounding.
+    error = float(jnp.sqrt(jnp.mean(jnp.square(found - exact))) / jnp.std(exact))
+    assert 0 < error < 2.0**-bits * 4
+
+
+def test_rounded_network_clips_what_its_format_cannot_hold():
+    network = (
+        Layer(jnp.array([[1000.0, -1000.0]]), jnp.zeros(2)),
+        Layer(jnp.array([[1.0], [1.0]]), jnp.array([0.5])),
+    )
+    found = networks.apply(networks.rounded(network, "float16"), jnp.array([[1e6], [-1e6], [2.0]]))
+    np.testing.assert_allclose(found[:, 0], [65504.5, 65504.5, 2000.5])

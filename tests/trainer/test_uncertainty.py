@@ -5,7 +5,13 @@ import pytest
 
 from drspcrl.errors import InputError
 from drspcrl.trainer.settings import resolve
-from drspcrl.trainer.uncertainty import ball, member_uncertainty, no_uncertainty, warn_if_unwise
+from drspcrl.trainer.uncertainty import (
+    ball,
+    member_uncertainty,
+    no_uncertainty,
+    robust_backup,
+    warn_if_unwise,
+)
 
 
 def settings(**changes):
@@ -28,6 +34,15 @@ def test_a_curriculum_learns_the_coordinate_of_every_ball(divergence, scale):
     assert found.on_support == (divergence != "wasserstein")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "platform", "found"),
+    [("auto", "gpu", "float16"), ("auto", "cpu", "float32"), ("bfloat16", "cpu", "bfloat16")],
+)
+def test_draws_are_valued_in_the_format_that_suits_the_platform(wanted, platform, found):
+    against = member_uncertainty(settings(), [0.1])
+    assert robust_backup(settings(draw_precision=wanted), against, platform).precision == found
+
+
 def test_plain_members_have_no_noise():
     found = member_uncertainty(settings(process=0.03), [0.5, 1.0], plain=[True, False])
     np.testing.assert_allclose(found.epsilon, [0.0, 1.0])
@@ -44,6 +59,7 @@ def test_plain_members_have_no_noise():
         ({"nominal": "nonsense"}, "nominal is 'nonsense'; choose one of noise, single"),
         ({"divergence": "hellinger"}, "choose one of kl, chi2, tv"),
         ({"dual": "network", "divergence": "tv"}, "use dual=exact"),
+        ({"draw_precision": "half"}, "draw_precision is 'half'; choose one of auto, float32"),
     ],
 )
 def test_wrong_settings(changes, message):

@@ -7,7 +7,6 @@ alone; a simulation that becomes free takes the next episode of its own slot if 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 from drspcrl.evaluation.actor import BLOCK
 from drspcrl.evaluation.suite import Row, episode_seed
@@ -30,6 +29,9 @@ class Job:
 class Queue:
     """All episodes of all policies, made one by one when they are asked for.
 
+    A policy's episodes are all taken before the next one's, so that few policies are under way at
+    once, however few episodes each of them has.
+
     Args:
         policies: Their names, in the order in which they are to be finished.
         rows: Settings.
@@ -38,26 +40,37 @@ class Queue:
 
     def __init__(self, policies: Sequence[str], rows: Sequence[Row], episodes: int):
         self._given_up: set[str] = set()
-        self._waiting = [_of_slot(slot, policies, rows, episodes) for slot in range(BLOCK)]
-        self._left = [
-            len(policies) * sum(len(_episodes(slot, row, episodes)) for row in rows)
-            for slot in range(BLOCK)
+        self._policies = iter(policies)
+        self._rows, self._episodes = rows, episodes
+        self._counts = [
+            sum(len(_episodes(slot, row, episodes)) for row in rows) for slot in range(BLOCK)
         ]
+        self._policy: str | None = None
+        self._left = [0] * BLOCK
+        self._waiting: list[Iterator[Job]] = []
 
     def take(self, slot: int) -> Job | None:
         """The next episode, of this slot if possible; None when all are taken."""
-        while any(self._left):
-            if not self._left[slot]:
-                slot = self._left.index(max(self._left))
-            self._left[slot] -= 1
-            job = next(self._waiting[slot])
-            if job.policy not in self._given_up:
-                return job
-        return None
+        while self._policy in self._given_up or not any(self._left):
+            self._policy = next(self._policies, None)
+            if self._policy is None:
+                self._left = [0] * BLOCK
+                return None
+            self._begin(self._policy)
+        if not self._left[slot]:
+            slot = self._left.index(max(self._left))
+        self._left[slot] -= 1
+        return next(self._waiting[slot])
 
     def give_up(self, policy: str) -> None:
         """Leave out what is left of a policy."""
         self._given_up.add(policy)
+
+    def _begin(self, policy: str) -> None:
+        self._left = list(self._counts)
+        self._waiting = [
+            _of_slot(slot, policy, self._rows, self._episodes) for slot in range(BLOCK)
+        ]
 
 
 def _first_slot(row: Row) -> int:
@@ -69,9 +82,7 @@ def _episodes(slot: int, row: Row, episodes: int) -> range:
     return range((slot - _first_slot(row)) % BLOCK, episodes, BLOCK)
 
 
-def _of_slot(
-    slot: int, policies: Sequence[str], rows: Sequence[Row], episodes: int
-) -> Iterator[Job]:
-    for policy, row in product(policies, rows):
+def _of_slot(slot: int, policy: str, rows: Sequence[Row], episodes: int) -> Iterator[Job]:
+    for row in rows:
         for episode in _episodes(slot, row, episodes):
             yield Job(policy, row, episode)

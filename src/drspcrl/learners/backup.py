@@ -22,7 +22,9 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.errors import InputError
+from drspcrl.learners import networks
 from drspcrl.learners.dual import Dual, Exact, FirstOrderWasserstein, Worst
+from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Noise, NominalModel, Scales, Transition, Uncertainty
 
@@ -30,7 +32,8 @@ Value = Callable[[Array], Array]
 """From states [B, O] to values [B], with networks and action noise already chosen."""
 
 ACTOR_DRAWS = ("one", "all")
-_EARLIER = 16  # for so many successors the actor sees one state where a transition began
+PRECISIONS = ("float32", "float16", "bfloat16")
+_EARLIER = 32  # for so many successors the actor sees one state where a transition began
 
 
 class Situation(NamedTuple):
@@ -98,6 +101,8 @@ class Robust:
         actor_draws: `all` ascends U itself. `one` draws one index i per state from the worst-case
             weights that the target critics gave, and ascends V_i alone: by the envelope theorem
             ∇U = Σ w_i ∇V_i, so its mean is the same gradient, for an n-th of the cost.
+        precision: number format in which the target networks value the draws, see
+            `networks.rounded`. What is differentiated stays in float32.
 
     Raises:
         InputError: fewer than two draws of a sampled model, an unknown name.
@@ -107,6 +112,7 @@ class Robust:
     dual: Dual = field(default_factory=Exact)
     draws: int = 8
     actor_draws: str = "all"
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -117,6 +123,10 @@ class Robust:
                 f"Robust: actor_draws is {self.actor_draws!r}; "
                 f"choose one of {', '.join(ACTOR_DRAWS)}"
             )
+        if self.precision not in PRECISIONS:
+            raise InputError(
+                f"Robust: precision is {self.precision!r}; choose one of {', '.join(PRECISIONS)}"
+            )
 
     def init(self, key: Array, observation_size: int, action_size: int) -> RobustState:
         """Before anything was seen."""
@@ -125,6 +135,12 @@ class Robust:
             self.nominal.init(nominal_key, observation_size, action_size),
             self.dual.init(dual_key, observation_size, action_size),
         )
+
+    def rounded(self, *target_networks: Network) -> tuple[Network, ...]:
+        """Target networks in the number format in which they value draws."""
+        if self.precision == "float32" or not self.dual.tilts:  # a moving dual differentiates them
+            return target_networks
+        return tuple(networks.rounded(network, self.precision) for network in target_networks)
 
     def face(
         self, state: RobustState, origin: Transition, alive: Array, scales: Scales, key: Array
@@ -226,10 +242,10 @@ def reached(batch: Batch) -> tuple[Transition, Array]:
 
     The successors are what the critic's target needs and, but for the terminal ones, states that
     the actor may learn from as well, so that their draws are evaluated once for both. Start states
-    are nobody's successor; they are among the last B/16, where transitions began.
+    are nobody's successor; they are among the last B/32, where transitions began.
 
     Returns:
-        What led to them, and whether anything follows from them, [B + B/16, …].
+        What led to them, and whether anything follows from them, [B + B/32, …].
     """
     few = max(1, batch.reward.shape[0] // _EARLIER)
     began = batch.observation[:few]

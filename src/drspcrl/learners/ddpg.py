@@ -158,7 +158,7 @@ class DDPG:
         Nominal model and dual learn from the batch first.
         """
         assert self.robust is not None
-        value = _without_noise(state.target_actor, state.target_critic)
+        value = _without_noise(*self.robust.rounded(state.target_actor, state.target_critic))
         known, faced, worst = self.robust.learn(state.robust, value, batch, uncertainty, key)
         return state._replace(robust=known), faced, worst
 

@@ -35,6 +35,7 @@ _CHOICES = {
     "divergence": ("kl", "chi2", "tv", "cvar", "wasserstein"),
     "dual": ("exact", "network", "gaussian"),
     "actor_draws": ("one", "all"),
+    "draw_precision": ("auto", "float32", "float16", "bfloat16"),
     "wr2l_hessian": ("sensitivity", "zeroth_order"),
 }
 
@@ -43,7 +44,7 @@ POPULATION_SETTINGS = (
     *("envs_per_member", "hidden", "batch_size", "buffer_size", "learning_starts"),
     *("updates_per_step", "actor_every", "rollout_size", "epochs", "minibatches"),
     *("curriculum_every", "nominal", "relative", "draws", "divergence", "dual", "actor_draws"),
-    *("wr2l_every", "wr2l_pairs", "wr2l_horizon", "wr2l_states", "wr2l_hessian"),
+    *("draw_precision", "wr2l_every", "wr2l_pairs", "wr2l_horizon", "wr2l_states", "wr2l_hessian"),
 )
 
 

@@ -75,8 +75,8 @@ def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> Nominal
     return Noise(settings["relative"], used)
 
 
-def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
-    """The robust backup that settings describe."""
+def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty, platform: str) -> Robust:
+    """The robust backup that settings describe, for a JAX platform such as `cpu` or `gpu`."""
     duals = {
         "exact": lambda: Exact(DIVERGENCES[settings["divergence"]]),
         "network": lambda: NetworkDual(tuple(settings["hidden"])),
@@ -85,8 +85,12 @@ def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
     nominal = nominal_model(settings, uncertainty)
     moved = settings["divergence"] == "wasserstein"
     dual = FirstOrderWasserstein() if moved else duals[settings["dual"]]()
-    # PPO's actor learns from advantages, not from draws.
-    return Robust(nominal, dual, settings["draws"], settings.get("actor_draws", "all"))
+    if "actor_draws" not in settings:  # PPO's actor learns from advantages, not from draws
+        return Robust(nominal, dual, settings["draws"])
+    precision = settings["draw_precision"]
+    if precision == "auto":
+        precision = "float16" if platform == "gpu" else "float32"
+    return Robust(nominal, dual, settings["draws"], settings["actor_draws"], precision)
 
 
 def no_uncertainty(members: int) -> Uncertainty:
