@@ -5,7 +5,7 @@
 
 Prints a Markdown table: milliseconds per update of one member, and how many plain updates that is.
 Plain and robust take turns several times and the least time of each counts, because machines are
-shared. Updates run as in training: one per dispatch on a CPU, `--block` in one program elsewhere.
+shared. Updates run as in training, `--block` in one program.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
 from drspcrl.learners.population import stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.settings import resolve
 from drspcrl.trainer.uncertainty import robust_backup
 
@@ -53,11 +54,13 @@ def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Call
         robust = robust_backup(resolve(name, changes, 1000), against, platform)
     kind, hyper = LEARNERS[name]
     learner = kind(robust=robust)
-    block = given.block or (1 if jax.devices()[0].platform == "cpu" else 8)
+    block = given.block
     keys = jax.random.split(jax.random.key(0), members)
     state = jax.jit(jax.vmap(lambda key: learner.init(key, OBSERVATION, ACTION)))(keys)
     update = jax.jit(
-        jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)), donate_argnums=0
+        jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)),
+        donate_argnums=0,
+        compiler_options=learning_options(jax.devices()[0].platform),
     )
     data, numbers = batches(members, block), stack([hyper()] * members)
     now = {"state": state, "done": 0}
@@ -92,7 +95,7 @@ def main() -> None:
     parser.add_argument("--actor-draws", nargs="+", default=["one", "all"])
     parser.add_argument("--duals", nargs="+", default=["kl"])
     parser.add_argument("--members", type=int, default=1)
-    parser.add_argument("--block", type=int, help="updates in one program")
+    parser.add_argument("--block", type=int, default=8, help="updates in one program")
     parser.add_argument("--epsilon", type=float, default=0.5)
     parser.add_argument("--sensor", type=float, default=0.1)
     parser.add_argument("--actuator", type=float, default=0.0)

@@ -7,13 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from drspcrl.learners import replay as replays
 from drspcrl.learners.population import OffPolicyLearner, sample_block, update_block
 from drspcrl.learners.replay import Batch, Replay
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
+from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
 INIT, ACT, SAMPLE, UPDATE, PROBE = range(5)
@@ -62,8 +63,6 @@ class OffPolicyLoop(Loop):
         self._learning_starts = settings["learning_starts"]
         self._updates = round(self._envs * settings["updates_per_step"])
         self._batch, self._buffer_size = settings["batch_size"], settings["buffer_size"]
-        # A GPU wants few dispatches. On a CPU a loop inside of one would run on a single core.
-        self._per_dispatch = 1 if device.platform == "cpu" else self._updates
         self._device, self._memory = device, memory
         self._act_keys, self._sample_keys, self._update_keys, self._probe_keys = (
             jax.device_put(member_keys(seeds, use), place)
@@ -104,19 +103,10 @@ class OffPolicyLoop(Loop):
         batches = self._sample(self.replay, self._sample_keys, first)
         if self._memory != self._device:
             batches = jax.device_put(batches, self._device)
-        parts = []
-        for done in range(0, self._updates, self._per_dispatch):
-            self.state, metrics = self._update(
-                self.state,
-                batches,
-                self.hyper,
-                self.uncertainty,
-                self._update_keys,
-                first,
-                np.int32(done),
-            )
-            parts.append(metrics)
-        self.metrics = self._mean(parts) | self._probed
+        self.state, metrics = self._update(
+            self.state, batches, self.hyper, self.uncertainty, self._update_keys, first
+        )
+        self.metrics = metrics | self._probed
         self.updates += self._updates
 
     @property
@@ -169,23 +159,6 @@ class OffPolicyLoop(Loop):
         def store(replay: Replay, actions: Array, outcome: Array) -> Replay:
             return replays.add(replay, actions, unpack(outcome, size))
 
-        def update(
-            state: Any,
-            batches: Batch,
-            hyper: Any,
-            uncertainty: Uncertainty,
-            key: Array,
-            first: Array,
-            done: Array,
-        ) -> tuple[Any, dict[str, Array]]:
-            part = jax.tree.map(
-                lambda a: lax.dynamic_slice_in_dim(a, done, self._per_dispatch), batches
-            )
-            return update_block(learner, state, part, hyper, uncertainty, key, first + done)
-
-        def mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
-            return jax.tree.map(lambda *m: jnp.nanmean(jnp.stack(m), axis=0), *parts)
-
         def probe(
             state: Any, batch: Batch, starts: Array, uncertainty: Any, key: Array, steps: Array
         ) -> Any:
@@ -200,9 +173,10 @@ class OffPolicyLoop(Loop):
         self._store = jax.jit(jax.vmap(store), donate_argnums=0)
         self._sample = jax.jit(jax.vmap(sample, in_axes=(0, 0, None)))
         self._update = jax.jit(
-            jax.vmap(update, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=0
+            jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)),
+            donate_argnums=0,
+            compiler_options=learning_options(self._device.platform),
         )
-        self._mean = jax.jit(mean)
         self._look = jax.jit(jax.vmap(look, in_axes=(0, 0, None)))
         self._probe = jax.jit(jax.vmap(probe, in_axes=(0, 0, 0, 0, 0, None)))
         self._jit_deterministic()
@@ -212,7 +186,7 @@ class OffPolicyLoop(Loop):
         first = np.int32(0)
         batches = jax.eval_shape(self._sample, self.replay, self._sample_keys, first)
         members = (self.state, batches, self.hyper, self.uncertainty, self._update_keys)
-        names = jax.eval_shape(self._update, *members, first, first)[1]
+        names = jax.eval_shape(self._update, *members, first)[1]
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
 
     def _unprobed(self) -> dict[str, Array]:

@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drspcrl.learners.normalization import Moments
 from drspcrl.learners.ppo import PPO, Drawn, PPOState, Rollout, applied
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
+from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
 INIT, ACT, UPDATE = range(3)
@@ -78,9 +80,11 @@ class OnPolicyLoop(Loop):
         outcomes = np.empty((*shape, 2 * self._size + 3), np.float32)
         drawn = self._blank_rollout()
         progress = np.float32(min(1.0, self.steps / self._total))
+        # Handing over an array takes longer than a small network does: only what acting needs.
+        acting = self.state._replace(optimizer=())
         for t in range(self._length):
-            self.state, drawn, actions = self._act(
-                self.state,
+            moments, drawn, actions = self._act(
+                acting,
                 drawn,
                 self._observation,
                 self.uncertainty,
@@ -88,9 +92,11 @@ class OnPolicyLoop(Loop):
                 np.int32(self.steps),
                 t,
             )
+            acting = acting._replace(observations=moments)
             outcomes[:, t] = self.collector.step(np.asarray(actions))
             self._observation = outcomes[:, t, :, : self._size].copy()
             self.steps += self._envs
+        self.state = self.state._replace(observations=acting.observations)
         self.state, self.metrics, self._signal = self._update(
             self.state,
             drawn,
@@ -148,11 +154,11 @@ class OnPolicyLoop(Loop):
             key: Array,
             steps: Array,
             t: Array,
-        ) -> tuple[PPOState, Drawn, Array]:
+        ) -> tuple[Moments, Drawn, Array]:
             key = jax.random.fold_in(key, steps)
             state, now = learner.act(state, observation, uncertainty, key)
             drawn = jax.tree.map(lambda whole, row: whole.at[t].set(row), drawn, now)
-            return state, drawn, applied(now)
+            return state.observations, drawn, applied(now)
 
         def update(
             state: PPOState,
@@ -171,10 +177,10 @@ class OnPolicyLoop(Loop):
             rollout = Rollout(**drawn._asdict(), **seen, starts=starts)
             return learner.update(state, rollout, hyper, uncertainty, key, progress)
 
-        self._act = jax.jit(
-            jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=(0, 1)
-        )
+        self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=1)
         self._update = jax.jit(
-            jax.vmap(update, in_axes=(0, 0, 0, 0, 0, 0, 0, None, None)), donate_argnums=0
+            jax.vmap(update, in_axes=(0, 0, 0, 0, 0, 0, 0, None, None)),
+            donate_argnums=0,
+            compiler_options=learning_options(self._device.platform),
         )
         self._jit_deterministic()
