@@ -48,10 +48,7 @@ def batches(members: int, block: int) -> Batch:
 def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Callable[[], float]:
     """A function that times one dispatch; milliseconds per member and update."""
     members, against = given.members, uncertainty(given.members, given)
-    robust = None
-    if changes is not None:
-        platform = jax.devices()[0].platform
-        robust = robust_backup(resolve(name, changes, 1000), against, platform)
+    robust = None if changes is None else robust_backup(resolve(name, changes, 1000), against)
     kind, hyper = LEARNERS[name]
     learner = kind(robust=robust)
     block = given.block

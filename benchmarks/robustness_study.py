@@ -3,19 +3,22 @@
     python benchmarks/robustness_study.py train nominal_models --env HalfCheetah --steps 150000 \
         --seeds 0 1 2 --out study
     python benchmarks/robustness_study.py table study/HalfCheetah-sac-nominal_models.csv
+    python benchmarks/robustness_study.py effects study/HalfCheetah-sac-nominal_models.csv
     python benchmarks/robustness_study.py figure study/*-curves.csv --out epsilon.png
 
 All variants and seeds of a study are one population. `train` evaluates the final policies on the
 paper's suite and leaves two small files for each study in the output folder: the mean return of
 every run in every setting, and thinned training metrics; with `--no-evaluation` that is left to
 `evaluate`, on any machine that has the run folders. `table` prints means over seeds with their
-95% intervals, `figure` draws ε over the run. Run folders go to `--scratch` and may be thrown away.
+95% intervals, `effects` the same for every level of ε and of the nominal scales, over all levels of
+the others, `figure` draws ε over the run. Run folders go to `--scratch` and may be thrown away.
 """
 
 import argparse
 import csv
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -142,25 +145,63 @@ def write(path: Path, header: tuple[str, ...], rows: list[tuple]) -> None:
         csv.writer(file).writerows([header, *rows])
 
 
-KINDS = ("none", "action", "observation", "environment")
+COLUMNS = ("none", "action", "observation", "environment", "all")
+
+
+def read_means(path: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """Mean return by method, seed and kind of perturbation; `all` is the mean of 15 settings."""
+    returns: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
+    with path.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            kinds = returns[row["method"]][row["seed"]]
+            kinds.setdefault(row["perturbation"], []).append(float(row["return"]))
+            if row["perturbation"] != "none":
+                kinds.setdefault("all", []).append(float(row["return"]))
+    return {
+        method: {
+            seed: {kind: float(np.mean(values)) for kind, values in kinds.items()}
+            for seed, kinds in seeds.items()
+        }
+        for method, seeds in returns.items()
+    }
 
 
 def table(path: Path) -> str:
     """Means over seeds of each method: nominal, by kind of perturbation, all 15 settings."""
-    runs: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
-    with path.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            kinds = runs[row["method"]][row["seed"]]
-            kinds.setdefault(row["perturbation"], []).append(float(row["return"]))
-    lines = ["| method | nominal | action | observation | environment | all 15 |", "|---" * 6 + "|"]
-    for method, seeds in runs.items():
-        cells = defaultdict(list)
-        for kinds in seeds.values():
-            for kind, values in kinds.items():
-                cells[kind].append(np.mean(values))
-            perturbed = [v for kind, values in kinds.items() if kind != "none" for v in values]
-            cells["all"].append(np.mean(perturbed))
-        lines.append(f"| {method} | " + " | ".join(cell(cells[k]) for k in (*KINDS, "all")) + " |")
+    rows = ((method, list(seeds.values())) for method, seeds in read_means(path).items())
+    return markdown("method", rows)
+
+
+def effects(path: Path) -> str:
+    """The same for each level of ε and of the scales, averaged over all levels of the others."""
+    runs = read_means(path)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for method in runs:
+        text = method.partition(":")[2]
+        numbers = dict(pair.split("=") for pair in text.split(",") if pair)
+        if "sensor" not in numbers:
+            groups[method].append(method)
+            continue
+        groups[f"ε = {numbers.get('epsilon_budget', '0 (nominal)')}"].append(method)
+        groups[f"σ = {numbers['sensor']}"].append(method)
+        groups[f"κ = {numbers['process']}"].append(method)
+    rows = []
+    for label in sorted(groups, key=lambda label: (label[0] not in "v", label)):
+        methods = groups[label]
+        seeds = [
+            {k: np.mean([runs[m][seed][k] for m in methods]) for k in COLUMNS}
+            for seed in runs[methods[0]]
+        ]
+        rows.append((label, seeds))
+    return markdown("mean over", rows)
+
+
+def markdown(what: str, rows: Iterable[tuple[str, list[dict[str, float]]]]) -> str:
+    head = f"| {what} | nominal | action | observation | environment | all 15 |"
+    lines = [head, "|---" * 6 + "|"]
+    for label, seeds in rows:
+        cells = " | ".join(cell([seed[kind] for seed in seeds]) for kind in COLUMNS)
+        lines.append(f"| {label} | {cells} |")
     return "\n".join(lines)
 
 
@@ -213,8 +254,8 @@ def main() -> None:
     trains.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     trains.add_argument("--minutes", type=float, default=9.0)
     trains.add_argument("--no-evaluation", action="store_true", help="leave that to `evaluate`")
-    tables = commands.add_parser("table")
-    tables.add_argument("files", type=Path, nargs="+")
+    for name in ("table", "effects"):
+        commands.add_parser(name).add_argument("files", type=Path, nargs="+")
     figures = commands.add_parser("figure")
     figures.add_argument("files", type=Path, nargs="+")
     figures.add_argument("--out", type=Path, required=True)
@@ -226,7 +267,8 @@ def main() -> None:
     elif given.command == "figure":
         figure(given.files, given.out)
     else:
-        print("\n\n".join(f"{path.stem}\n\n{table(path)}" for path in given.files))
+        show = {"table": table, "effects": effects}[given.command]
+        print("\n\n".join(f"{path.stem}\n\n{show(path)}" for path in given.files))
 
 
 if __name__ == "__main__":

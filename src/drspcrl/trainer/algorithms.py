@@ -48,9 +48,7 @@ def make_loop(
     if uncertainty is not None:
         budget = settings.get("epsilon_budget", 0.0)
         warn_if_unwise(settings, max(budget, float(np.max(uncertainty.epsilon))))
-    robust = None
-    if uncertainty is not None:
-        robust = robust_backup(settings, uncertainty, device.platform)
+    robust = None if uncertainty is None else robust_backup(settings, uncertainty)
     if algorithm == "ppo":
         learner = PPO(hidden, settings["epochs"], settings["minibatches"], robust)
         hyper = stacked_hyper(PPOHyper, each)

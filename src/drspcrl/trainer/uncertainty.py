@@ -75,8 +75,8 @@ def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> Nominal
     return Noise(settings["relative"], used)
 
 
-def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty, platform: str) -> Robust:
-    """The robust backup that settings describe, for a JAX platform such as `cpu` or `gpu`."""
+def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
+    """The robust backup that settings describe."""
     duals = {
         "exact": lambda: Exact(DIVERGENCES[settings["divergence"]]),
         "network": lambda: NetworkDual(tuple(settings["hidden"])),
@@ -87,10 +87,8 @@ def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty, platform: 
     dual = FirstOrderWasserstein() if moved else duals[settings["dual"]]()
     if "actor_draws" not in settings:  # PPO's actor learns from advantages, not from draws
         return Robust(nominal, dual, settings["draws"])
-    precision = settings["draw_precision"]
-    if precision == "auto":
-        precision = "float16" if platform == "gpu" else "float32"
-    return Robust(nominal, dual, settings["draws"], settings["actor_draws"], precision)
+    choices = settings["actor_draws"], settings["draw_precision"]
+    return Robust(nominal, dual, settings["draws"], *choices)
 
 
 def no_uncertainty(members: int) -> Uncertainty:
