@@ -6,12 +6,14 @@
     python benchmarks/robustness_study.py effects study/HalfCheetah-sac-nominal_models.csv
     python benchmarks/robustness_study.py figure study/*-curves.csv --out epsilon.png
 
-All variants and seeds of a study are one population. `train` evaluates the final policies on the
-paper's suite and leaves two small files for each study in the output folder: the mean return of
-every run in every setting, and thinned training metrics; with `--no-evaluation` that is left to
-`evaluate`, on any machine that has the run folders. `table` prints means over seeds with their
-95% intervals, `effects` the same for every level of ε and of the nominal scales, over all levels of
-the others, `figure` draws ε over the run. Run folders go to `--scratch` and may be thrown away.
+All variants and seeds of a study are one population; only `divergences` has one for each ball.
+`train` evaluates the final policies on the paper's suite and leaves two small files for each study
+in the output folder: the mean return of every run in every setting, and thinned training metrics;
+with `--no-evaluation` the former is left to `evaluate`, on any machine that has the run folders.
+`table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
+means for every level of ε and of the nominal scales, over all levels of the others; `figure` draws
+ε over the run, a panel for each file or, with `--by method`, for each method. Run folders go to
+`--scratch` and may be thrown away.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import csv
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,8 @@ import numpy as np
 
 from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import load_policy
-from drspcrl.runs import read_run
+from drspcrl.presets import ablation
+from drspcrl.runs import Run, read_run
 from drspcrl.statistics import mean_interval
 from drspcrl.trainer import TrainConfig, train
 
@@ -40,20 +44,36 @@ def around(sensor: float, process: float, radii: tuple[float, ...] = RADII) -> l
     return [f"nominal:{scales}", *(f"fixed:epsilon_budget={ε},{scales}" for ε in radii)]
 
 
-# name → methods, settings of the whole population
-STUDIES: dict[str, tuple[list[str], dict[str, Any]]] = {
-    "nominal_models": (
-        ["vanilla", *(m for s, k in product(SENSORS, PROCESSES) for m in around(s, k))],
-        {},
-    ),
-    "gaussian": ([m for k in (0.0, 0.03) for m in around(0.1, k)[1:]], {"dual": "gaussian"}),
-    "sensors": (["vanilla", *(m for s in SENSORS for m in around(s, 0.0))], {}),
-    "pacing": (
-        ["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
-         "accel", "space", "self_paced"],
-        {},
-    ),
-    "paces": (["self_paced", "linear", "space", "accel", "domain_randomization"], {}),
+@dataclass(frozen=True)
+class Part:
+    """One population of a study: its methods, settings, and what tells it from the others."""
+
+    methods: list[str]
+    settings: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+
+def balls() -> list[Part]:
+    """The references, and the self-paced rule in each ball of the ablation `divergence`."""
+    parts = [Part(["vanilla", "nominal"])]
+    for variant in ablation("divergence").variants:
+        name = f"divergence={variant.changes['divergence']}"
+        parts.append(Part([variant.method], dict(variant.changes), name))
+    return parts
+
+
+STUDIES: dict[str, list[Part]] = {
+    "nominal_models": [
+        Part(["vanilla", *(m for s, k in product(SENSORS, PROCESSES) for m in around(s, k))])
+    ],
+    "gaussian": [Part([m for k in (0.0, 0.03) for m in around(0.1, k)[1:]], {"dual": "gaussian"})],
+    "sensors": [Part(["vanilla", *(m for s in SENSORS for m in around(s, 0.0))])],
+    "pacing": [
+        Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
+              "accel", "space", "self_paced"])
+    ],
+    "paces": [Part(["self_paced", "linear", "space", "accel", "domain_randomization"])],
+    "divergences": balls(),
 }  # fmt: skip
 
 CURVES = ("episode_return", "epsilon", "beta", "robust_value", "value_spread", "steps_per_second")
@@ -61,36 +81,39 @@ POINTS = 50
 
 
 def run(given: argparse.Namespace) -> None:
-    methods, settings = STUDIES[given.study]
-    own = dict(pair.split("=", 1) for pair in given.set)
-    begun = time.monotonic()
-    folders = train(
-        TrainConfig(
-            env=given.env,
-            algorithm=given.algorithm,
-            out=given.scratch / name_of(given),
-            methods=tuple(given.methods or methods),
-            seeds=tuple(given.seeds),
-            steps=given.steps,
-            settings=settings | {name: _number(text) for name, text in own.items()},
-            time_limit=given.minutes * 60,
-            checkpoint_every=0,
-            tensorboard=False,
-        )
-    )
+    root, begun = given.scratch / name_of(given), time.monotonic()
+    folders: list[Path] = []
+    for part in STUDIES[given.study]:
+        folders += train(configuration(given, part, root / part.name))
     print(f"trained in {time.monotonic() - begun:.0f} s", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{name_of(given)}-curves.csv"
-    write(path, ("method", "seed", "step", *CURVES), curves(folders))
+    write(path, ("method", "seed", "step", *CURVES), curves(folders, root))
     if not given.no_evaluation:
         evaluate(given)
+
+
+def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConfig:
+    own = dict(pair.split("=", 1) for pair in given.set)
+    return TrainConfig(
+        env=given.env,
+        algorithm=given.algorithm,
+        out=out,
+        methods=tuple(given.methods or part.methods),
+        seeds=tuple(given.seeds),
+        steps=given.steps,
+        settings=part.settings | {name: _number(text) for name, text in own.items()},
+        time_limit=given.minutes * 60,
+        checkpoint_every=0,
+        tensorboard=False,
+    )
 
 
 def evaluate(given: argparse.Namespace) -> None:
     begun = time.monotonic()
     folder = given.scratch / name_of(given)
     done = evaluate_runs(folder, load_policy, "paper", given.episodes, 0, show="lines")
-    rows = [row for result in done for row in settings_of(result)]
+    rows = [row for result in done for row in settings_of(result, folder)]
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{name_of(given)}.csv"
     write(path, ("method", "seed", "perturbation", "level", "return"), rows)
@@ -108,7 +131,13 @@ def _number(text: str) -> Any:
         return text
 
 
-def settings_of(result: Any) -> list[tuple]:
+def label_of(found: Run, root: Path) -> str:
+    """A run's method, with the part of the study below `root` that it was in."""
+    part = found.path.parent.relative_to(root).as_posix()
+    return found.method if part == "." else f"{found.method}:{part}"
+
+
+def settings_of(result: Any, root: Path) -> list[tuple]:
     """The mean return of a run in each setting."""
     found = read_run(result.path)
     if result.table is None:
@@ -119,19 +148,19 @@ def settings_of(result: Any) -> list[tuple]:
     for kind, level, value in zip(table.perturbation, table.level, table.returns, strict=True):
         returns[str(kind), float(level)].append(value)
     return [
-        (found.method, found.seed, kind, level, f"{np.nanmean(values):.1f}")
+        (label_of(found, root), found.seed, kind, level, f"{np.nanmean(values):.1f}")
         for (kind, level), values in returns.items()
     ]
 
 
-def curves(folders: tuple[Path, ...]) -> list[tuple]:
+def curves(folders: list[Path], root: Path) -> list[tuple]:
     """Training metrics, thinned to means over equal stretches."""
     rows = []
     for found in map(read_run, folders):
         steps = found.metrics["step"]
         for part in np.array_split(np.arange(len(steps)), min(POINTS, len(steps))):
             numbers = (_mean(found.metrics[name][part]) for name in CURVES if name in found.metrics)
-            rows.append((found.method, found.seed, int(steps[part[-1]]), *numbers))
+            rows.append((label_of(found, root), found.seed, int(steps[part[-1]]), *numbers))
     return rows
 
 
@@ -166,10 +195,19 @@ def read_means(path: Path) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
-def table(path: Path) -> str:
-    """Means over seeds of each method: nominal, by kind of perturbation, all 15 settings."""
-    rows = ((method, list(seeds.values())) for method, seeds in read_means(path).items())
-    return markdown("method", rows)
+def table(path: Path, less: str | None = None) -> str:
+    """Means over seeds of each method, or of its difference to the method `less` seed by seed."""
+    runs = read_means(path)
+    if less is None:
+        return markdown(
+            "method", ((method, list(seeds.values())) for method, seeds in runs.items())
+        )
+    base = runs.pop(less)
+    rows = (
+        (method, [{k: own[k] - base[seed][k] for k in COLUMNS} for seed, own in seeds.items()])
+        for method, seeds in runs.items()
+    )
+    return markdown(f"method less {less}", rows)
 
 
 def effects(path: Path) -> str:
@@ -210,33 +248,55 @@ def cell(values: list[float]) -> str:
     return f"{found.value:,.0f} ± {found.half_width:,.0f}"
 
 
-def figure(paths: list[Path], out: Path) -> None:
-    """ε of every run over its steps, one panel for each file."""
+Curves = dict[tuple[str, str], list[tuple[float, float]]]
+
+
+def read_curves(path: Path) -> Curves:
+    """(method, seed) → points of thousand steps and ε."""
+    found: Curves = defaultdict(list)
+    with path.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            point = float(row["step"]) / 1000, float(row["epsilon"])
+            found[row["method"], row["seed"]].append(point)
+    return found
+
+
+def by_method(paths: list[Path]) -> dict[str, Curves]:
+    """Curves of all files, a panel for each method whose ε ever moves."""
+    panels: dict[str, Curves] = defaultdict(dict)
+    for path in paths:
+        for (method, seed), points in read_curves(path).items():
+            panels[method][f"seed {seed}", path.stem] = points
+    return {
+        method: runs
+        for method, runs in panels.items()
+        if any(ε for points in runs.values() for _, ε in points)
+    }
+
+
+def figure(panels: dict[str, Curves], out: Path) -> None:
+    """ε of every run over its steps; runs of one first name share a colour."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    size = 4.2 * len(paths) + 1.5, 3.2
-    panels, axes = plt.subplots(1, len(paths), figsize=size, squeeze=False, layout="constrained")
+    size = 3.4 * len(panels) + 1.5, 3.2
+    sheet, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
     colours: dict[str, Any] = {}
-    for path, axis in zip(paths, axes[0], strict=True):
-        curves: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-        with path.open(encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                point = float(row["step"]) / 1000, float(row["epsilon"])
-                curves[row["method"], row["seed"]].append(point)
-        for (method, _), points in curves.items():
-            known = colours.get(method)
-            label = None if known and method in axis.get_legend_handles_labels()[1] else method
+    for (title, runs), axis in zip(panels.items(), axes[0], strict=True):
+        for (name, _), points in runs.items():
+            known = colours.get(name)
+            label = None if known and name in axis.get_legend_handles_labels()[1] else name
             (line,) = axis.plot(*np.transpose(points), lw=1.2, label=label, color=known)
-            colours[method] = line.get_color()
-        axis.set(title=path.stem.removesuffix("-curves"), xlabel="thousand steps", ylabel="ε")
-    panels.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
-    panels.savefig(out, dpi=130)
+            colours[name] = line.get_color()
+        axis.set(xlabel="thousand steps", ylabel="ε")
+        axis.set_title(title, fontsize=9)
+    sheet.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+    sheet.savefig(out, dpi=130)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     trains, evaluates = commands.add_parser("train"), commands.add_parser("evaluate")
@@ -254,21 +314,26 @@ def main() -> None:
     trains.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     trains.add_argument("--minutes", type=float, default=9.0)
     trains.add_argument("--no-evaluation", action="store_true", help="leave that to `evaluate`")
-    for name in ("table", "effects"):
-        commands.add_parser(name).add_argument("files", type=Path, nargs="+")
+    tables = commands.add_parser("table")
+    tables.add_argument("files", type=Path, nargs="+")
+    tables.add_argument("--less", help="print differences to this method, seed by seed")
+    commands.add_parser("effects").add_argument("files", type=Path, nargs="+")
     figures = commands.add_parser("figure")
     figures.add_argument("files", type=Path, nargs="+")
+    figures.add_argument("--by", choices=("file", "method"), default="file")
     figures.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.command == "train":
         run(given)
     elif given.command == "evaluate":
         evaluate(given)
     elif given.command == "figure":
-        figure(given.files, given.out)
+        files = {path.stem.removesuffix("-curves"): read_curves(path) for path in given.files}
+        figure(by_method(given.files) if given.by == "method" else files, given.out)
+    elif given.command == "effects":
+        print("\n\n".join(f"{path.stem}\n\n{effects(path)}" for path in given.files))
     else:
-        show = {"table": table, "effects": effects}[given.command]
-        print("\n\n".join(f"{path.stem}\n\n{show(path)}" for path in given.files))
+        print("\n\n".join(f"{path.stem}\n\n{table(path, given.less)}" for path in given.files))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 import pytest
 
-from drspcrl.curricula import DEFAULTS, METHODS, curriculum
+from drspcrl.curricula import DEFAULTS, METHODS, SelfPaced, curriculum
+from drspcrl.curricula.base import to_coordinate
 from drspcrl.divergences import KL
 from drspcrl.errors import InputError
 from drspcrl.presets import ABLATIONS, ablation, preset
+from drspcrl.trainer.uncertainty import ball
 from drspcrl.variants import folder_name, label, parse
 
 
@@ -32,6 +34,16 @@ def test_the_ranges_asked_for():
         default = DEFAULTS[name]
         assert {default / 10, default, default * 10} <= values(name, name)
     assert values("budget", "epsilon_budget") == {0.1, 0.3, 1.0, 3.0}
+
+
+def test_every_ball_is_paced_alike_in_units_of_its_budget():
+    for variant in ablation("divergence").variants:
+        own = {k: v for k, v in variant.changes.items() if k in DEFAULTS}
+        rule = curriculum(variant.method, own, 100, 0.99, ball(variant.changes))
+        assert isinstance(rule, SelfPaced)
+        unit = to_coordinate(rule.scale, rule.budget)
+        assert rule.pacing * unit**2 == pytest.approx(DEFAULTS["pacing"])
+        assert rule.rate / unit**2 == pytest.approx(DEFAULTS["rate"] / 100)
 
 
 def test_an_unknown_ablation_is_named():

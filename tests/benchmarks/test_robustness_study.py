@@ -1,0 +1,114 @@
+"""The study of balls beyond KL: its one command at a tiny size, and what is made of its files."""
+
+import csv
+import importlib.util
+from pathlib import Path
+
+import jax
+import pytest
+
+PATH = Path(__file__).parents[2] / "benchmarks" / "robustness_study.py"
+TINY = ("hidden=8", "rollout_size=64", "curriculum_every=64", "envs_per_member=4", "draws=4")
+BALLS = [f"self_paced:divergence={name}" for name in ("kl", "chi2", "tv", "wasserstein")]
+
+
+@pytest.fixture(scope="module")
+def study():
+    spec = importlib.util.spec_from_file_location("robustness_study", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def train_tiny(study, out: Path) -> Path:
+    start = ["train", "divergences", "--env", "Hopper", "--algorithm", "ppo", "--seeds", "1", "2"]
+    size = ["--steps", "192", "--episodes", "1", "--set", *TINY, "minibatches=2", "epochs=1"]
+    # Programs that run for a moment: compiling them with care would take minutes.
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        study.main([*start, *size, "--out", str(out), "--scratch", str(out / "runs")])
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
+    return out
+
+
+@pytest.fixture(scope="module")
+def made(study, tmp_path_factory) -> Path:
+    """The study with the references and one of its balls: a program for each is what takes time."""
+    with pytest.MonkeyPatch.context() as patch:
+        parts = study.STUDIES["divergences"]
+        patch.setitem(study.STUDIES, "divergences", [parts[0], parts[-1]])
+        return train_tiny(study, tmp_path_factory.mktemp("study"))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def check(out: Path, balls: list[str]) -> None:
+    """Every run was tried in every setting, and ε left 0 in every ball and nowhere else."""
+    found = rows(out / "Hopper-ppo-divergences.csv")
+    runs = {(row["method"], row["seed"]) for row in found}
+    assert runs == {(m, s) for m in ("vanilla", "nominal", *balls) for s in "12"}
+    assert len({(row["perturbation"], row["level"]) for row in found}) == 16
+    assert len(found) == 16 * len(runs)
+    largest: dict[str, float] = {}
+    for row in rows(out / "Hopper-ppo-divergences-curves.csv"):
+        largest[row["method"]] = max(largest.get(row["method"], 0.0), float(row["epsilon"]))
+    assert largest.pop("vanilla") == largest.pop("nominal") == 0
+    assert set(largest) == set(balls)
+    assert min(largest.values()) > 0
+
+
+def test_the_study_has_the_references_and_every_ball(study):
+    references, *balls = study.STUDIES["divergences"]
+    assert references.methods == ["vanilla", "nominal"]
+    assert [f"{part.methods[0]}:{part.name}" for part in balls] == BALLS
+    assert [part.settings["divergence"] for part in balls] == [b.split("=")[1] for b in BALLS]
+
+
+def test_one_command_trains_and_evaluates(made):
+    check(made, BALLS[-1:])
+
+
+@pytest.mark.slow
+def test_one_command_trains_and_evaluates_every_ball(study, tmp_path):
+    check(train_tiny(study, tmp_path), BALLS)
+
+
+def test_a_table_and_a_figure_come_of_it(study, made, capsys, tmp_path):
+    study.main(["table", str(made / "Hopper-ppo-divergences.csv")])
+    printed = capsys.readouterr().out
+    assert all(f"| {method} |" in printed for method in ("vanilla", "nominal", BALLS[-1]))
+    curves, drawn = made / "Hopper-ppo-divergences-curves.csv", tmp_path / "epsilon.png"
+    assert list(study.by_method([curves])) == BALLS[-1:]
+    study.main(["figure", str(curves), "--by", "method", "--out", str(drawn)])
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture
+def returns(tmp_path) -> Path:
+    """Two methods and two seeds; a seed's returns are multiples of one number."""
+    lines = ["method,seed,perturbation,level,return"]
+    of_one = {"none": 100, "action": 10, "observation": 20, "environment": 30}
+    for method, seed, value in (("m", 0, 1.0), ("m", 1, 3.0), ("base", 1, 2.0), ("base", 0, 1.0)):
+        lines += [f"{method},{seed},{kind},0.1,{one * value}" for kind, one in of_one.items()]
+    file = tmp_path / "made.csv"
+    file.write_text("\n".join(lines))
+    return file
+
+
+def test_the_table_is_a_mean_over_seeds_with_its_interval(study, returns):
+    # Two seeds: t = 12.706 for 95%, and the standard error of (1, 3) is 1.
+    row = "| m | 200 ± 1,271 | 20 ± 127 | 40 ± 254 | 60 ± 381 | 40 ± 254 |"
+    assert row in study.table(returns)
+
+
+def test_differences_are_taken_seed_by_seed(study, returns):
+    # (1 − 1, 3 − 2) has mean 0.5 and standard error 0.5.
+    found = study.table(returns, less="base")
+    assert "| m | 50 ± 635 | 5 ± 64 | 10 ± 127 | 15 ± 191 | 10 ± 127 |" in found
+    assert "| base |" not in found
