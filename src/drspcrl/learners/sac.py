@@ -16,7 +16,7 @@ from drspcrl.learners import adam, networks
 from drspcrl.learners.backup import Faced, Robust, Situation, undisturbed
 from drspcrl.learners.dual import Worst
 from drspcrl.learners.gaussian import split, tanh_sample
-from drspcrl.learners.networks import Layer, Network
+from drspcrl.learners.networks import Network
 from drspcrl.learners.probe import Probed, probe
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Uncertainty
@@ -158,7 +158,7 @@ class SAC:
         """
         assert self.robust is not None
         actor, *targets = self.robust.rounded(state.actor, *apart(state.targets))
-        value = partial(soft_value, state, actor, tuple(targets))
+        value = partial(soft_value, state, actor, Apart(*targets))
         known, faced, worst = self.robust.learn(state.robust, value, batch, uncertainty, key)
         return state._replace(robust=known), faced, worst
 
@@ -209,25 +209,28 @@ def bootstrapped(batch: Batch, hyper: SACHyper, value: Array) -> Array:
     return lax.stop_gradient(batch.reward + hyper.discount * following)
 
 
-Critics = Network | tuple[Network, ...]
-"""Stacked in one network, which learns faster, or `apart`, which is faster at many states."""
+class Apart(NamedTuple):
+    """Two critics that are not stacked: quicker at very many states, slower to learn with."""
+
+    first: Network
+    second: Network
 
 
-def apart(critics: Network) -> tuple[Network, ...]:
+def apart(critics: Network) -> Apart:
     """Stacked critics one by one."""
-    return tuple(jax.tree.map(lambda a, k=k: a[k], critics) for k in range(2))
+    return Apart(*(jax.tree.map(lambda a, k=k: a[k], critics) for k in range(2)))
 
 
-def q_values(critics: Critics, states: Array, actions: Array) -> Array:
+def q_values(critics: Network | Apart, states: Array, actions: Array) -> Array:
     """Both critics' values, [2, B]."""
     x = jnp.concatenate([states, actions], axis=-1)
-    if isinstance(critics[0], Layer):
-        return jax.vmap(lambda critic: networks.apply(critic, x)[..., 0])(critics)
-    return jnp.stack([networks.apply(critic, x)[..., 0] for critic in critics])
+    if isinstance(critics, Apart):
+        return jnp.stack([networks.apply(critic, x)[..., 0] for critic in critics])
+    return jax.vmap(lambda critic: networks.apply(critic, x)[..., 0])(critics)
 
 
 def soft_value(
-    state: SACState, actor: Network, critics: Critics, situation: Situation, z: Array
+    state: SACState, actor: Network, critics: Network | Apart, situation: Situation, z: Array
 ) -> tuple[Array, Array]:
     """min_j Q_j(s + w, a) − α·log π(u|o) at u = tanh(mean + std·z), a = clip(u + ν), and log π."""
     wanted, log_density = tanh_sample(networks.apply(actor, situation.seen), z)
