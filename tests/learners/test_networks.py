@@ -50,7 +50,7 @@ def test_rounded_network_errs_by_its_rounding(precision, bits):
     exact = networks.apply(network, x)
     found = networks.apply(networks.rounded(network, precision), x)
     assert found.dtype == exact.dtype
-    # Errors of single products average out in the sums: their mean stays below one rounding.
+    # Errors of single products average out in the sums: what is left is a few roundings.
     error = float(jnp.sqrt(jnp.mean(jnp.square(found - exact))) / jnp.std(exact))
     assert 0 < error < 2.0**-bits * 4
 
