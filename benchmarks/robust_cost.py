@@ -12,6 +12,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -62,7 +63,7 @@ def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Call
     data, numbers = batches(members, block), stack([hyper()] * members)
     now = {"state": state, "done": 0}
 
-    def run(dispatches: int = 10) -> float:
+    def run(dispatches: int = 2) -> float:
         begun = time.perf_counter()
         for _ in range(dispatches):
             first = np.int32(now["done"])
@@ -71,18 +72,16 @@ def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Call
         jax.block_until_ready(now["state"])
         return 1e3 * (time.perf_counter() - begun) / (dispatches * block * members)
 
-    run(2)
+    run()
     return run
 
 
 def cases(given: argparse.Namespace) -> Iterator[tuple[str, dict]]:
-    for draws in given.draws:
-        for actor_draws in given.actor_draws:
-            for dual in given.duals:
-                label = f"n = {draws}, actor {actor_draws}, {dual}"
-                divergence = {"divergence": dual} if dual not in ("network", "gaussian") else {}
-                solver = {"dual": dual} if dual in ("network", "gaussian") else {}
-                yield label, {"draws": draws, "actor_draws": actor_draws} | divergence | solver
+    choices = given.draws, given.actor_draws, given.duals, given.precisions
+    for draws, actor_draws, dual, precision in product(*choices):
+        solver = {"dual" if dual in ("network", "gaussian") else "divergence": dual}
+        changes = {"draws": draws, "actor_draws": actor_draws, "draw_precision": precision}
+        yield f"n = {draws}, actor {actor_draws}, {dual}, {precision}", changes | solver
 
 
 def main() -> None:
@@ -91,13 +90,14 @@ def main() -> None:
     parser.add_argument("--draws", nargs="+", type=int, default=[2, 4, 8, 16, 64])
     parser.add_argument("--actor-draws", nargs="+", default=["one", "all"])
     parser.add_argument("--duals", nargs="+", default=["kl"])
+    parser.add_argument("--precisions", nargs="+", default=["float32"])
     parser.add_argument("--members", type=int, default=1)
     parser.add_argument("--block", type=int, default=8, help="updates in one program")
     parser.add_argument("--epsilon", type=float, default=0.5)
     parser.add_argument("--sensor", type=float, default=0.1)
     parser.add_argument("--actuator", type=float, default=0.0)
     parser.add_argument("--process", type=float, default=0.0)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--minutes", type=float, default=5.0)
     given = parser.parse_args()
     deadline = time.monotonic() + 60 * given.minutes
@@ -106,7 +106,7 @@ def main() -> None:
     print("| algorithm | backup | ms | × plain |\n|---|---|---|---|")
     for name in given.algorithms:
         plain = prepared(name, None, given)
-        print(f"| {name} | plain | {min(plain() for _ in range(given.rounds)):.3f} | 1 |")
+        print(f"| {name} | plain | {min(plain() for _ in range(given.rounds)):.4g} | 1 |")
         for label, changes in cases(given):
             if time.monotonic() > deadline:
                 print(f"| {name} | {label} | – | out of time |")
@@ -114,7 +114,7 @@ def main() -> None:
             robust = prepared(name, changes, given)
             pairs = [(plain(), robust()) for _ in range(given.rounds)]
             base, cost = (min(times) for times in zip(*pairs, strict=True))
-            print(f"| {name} | {label} | {cost:.3f} | {cost / base:.2f} |", flush=True)
+            print(f"| {name} | {label} | {cost:.4g} | {cost / base:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

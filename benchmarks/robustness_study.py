@@ -36,12 +36,19 @@ from drspcrl.statistics import mean_interval
 from drspcrl.trainer import TrainConfig, train
 
 RADII, SENSORS, PROCESSES = (0.1, 0.3, 1.0), (0.05, 0.1, 0.2), (0.0, 0.01, 0.03)
+ACTUATORS = (0.1, 0.3)
 
 
-def around(sensor: float, process: float, radii: tuple[float, ...] = RADII) -> list[str]:
+def around(radii: Iterable[float] = RADII, **scales: float) -> list[str]:
     """ε = 0 and fixed radii around one nominal model."""
-    scales = f"sensor={sensor},process={process}"
-    return [f"nominal:{scales}", *(f"fixed:epsilon_budget={ε},{scales}" for ε in radii)]
+    model = ",".join(f"{kind}={scale}" for kind, scale in scales.items())
+    return [f"nominal:{model}", *fixed(radii, **scales)]
+
+
+def fixed(radii: Iterable[float] = RADII, **scales: float) -> list[str]:
+    """Fixed radii around one nominal model."""
+    model = ",".join(f"{kind}={scale}" for kind, scale in scales.items())
+    return [f"fixed:epsilon_budget={ε},{model}" for ε in radii]
 
 
 @dataclass(frozen=True)
@@ -64,10 +71,18 @@ def balls() -> list[Part]:
 
 STUDIES: dict[str, list[Part]] = {
     "nominal_models": [
-        Part(["vanilla", *(m for s, k in product(SENSORS, PROCESSES) for m in around(s, k))])
+        Part(["vanilla", *(m for s, k in product(SENSORS, PROCESSES)
+                           for m in around(sensor=s, process=k))])
     ],
-    "gaussian": [Part([m for k in (0.0, 0.03) for m in around(0.1, k)[1:]], {"dual": "gaussian"})],
-    "sensors": [Part(["vanilla", *(m for s in SENSORS for m in around(s, 0.0))])],
+    "gaussian": [
+        Part([m for s, k in product(SENSORS, (0.0, 0.03)) for m in fixed(sensor=s, process=k)],
+             {"dual": "gaussian"})
+    ],
+    "sensors": [Part(["vanilla", *(m for s in SENSORS for m in around(sensor=s, process=0.0))])],
+    "actuators": [
+        Part([m for s, a in product((0.0, 0.1), ACTUATORS)
+              for m in around((0.3, 1.0), sensor=s, actuator=a)])
+    ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
               "accel", "space", "self_paced"])
@@ -221,8 +236,9 @@ def effects(path: Path) -> str:
             groups[method].append(method)
             continue
         groups[f"ε = {numbers.get('epsilon_budget', '0 (nominal)')}"].append(method)
-        groups[f"σ = {numbers['sensor']}"].append(method)
-        groups[f"κ = {numbers['process']}"].append(method)
+        for symbol, kind in (("σ", "sensor"), ("κ", "process"), ("τ", "actuator")):
+            if kind in numbers:
+                groups[f"{symbol} = {numbers[kind]}"].append(method)
     rows = []
     for label in sorted(groups, key=lambda label: (label[0] not in "v", label)):
         methods = groups[label]

@@ -40,7 +40,7 @@ class Situation(NamedTuple):
     """What draws make of states.
 
     Attributes:
-        true: where the system is, s + w, [..., O].
+        true: where the system is, s + w, [..., O]; [..., 1, O] where all draws agree on it.
         seen: what the policy sees of it, s + w + η, [..., O].
         actuator: what is added to its actions, ν, [..., A]; None for nothing.
     """
@@ -153,7 +153,9 @@ class Robust:
             return self.nominal.sample(state.nominal, own_key, scales, transition, self.draws)
 
         drawn = jax.vmap(sample)(keys, origin)
-        true = origin.next_observation[:, None] + drawn.process
+        true = origin.next_observation[:, None]
+        if self.nominal.moves_states:
+            true = true + drawn.process
         z = jax.random.normal(z_key, origin.action.shape)
         return Faced(
             origin=origin,
@@ -247,12 +249,15 @@ def reached(batch: Batch) -> tuple[Transition, Array]:
     Returns:
         What led to them, and whether anything follows from them, [B + B/32, …].
     """
-    few = max(1, batch.reward.shape[0] // _EARLIER)
-    began = batch.observation[:few]
+    size = batch.reward.shape[0]
+    few = max(1, size // _EARLIER)
+    states = jnp.concatenate([batch.next_observation, batch.observation])
     origin = Transition(
-        jnp.concatenate([batch.observation, began]),
+        jnp.concatenate([batch.observation, batch.observation[:few]]),
         jnp.concatenate([batch.action, jnp.zeros_like(batch.action[:few])]),
-        jnp.concatenate([batch.next_observation, began]),
+        # Looked up rather than sliced: a CPU would fuse the joint into the loop that draws noise,
+        # which takes three times as long then.
+        states[jnp.arange(size + few)],
     )
     return origin, jnp.concatenate([~batch.terminated, jnp.ones(few, bool)])
 
@@ -270,7 +275,7 @@ def with_gradients(value: DrawnValue, faced: Faced, unit: Array) -> tuple[Array,
         values, log_density = value(moved, faced.z)
         return jnp.sum(values), (values, log_density)
 
-    still = jnp.zeros_like(faced.situation.true)
+    still = jnp.zeros_like(faced.situation.seen)
     gradients, (values, log_density) = jax.grad(total, has_aux=True)(still)
     return values, log_density, gradients * unit[None, None]
 
@@ -297,9 +302,12 @@ def pick(weights: Array, key: Array) -> tuple[Array, Array]:
 
 def chosen(situation: Situation, index: Array) -> Situation:
     """Draw `index` [B] of situations [B, n, …]."""
-    return jax.tree.map(
-        lambda part: jnp.take_along_axis(part, index[:, None, None], axis=1)[:, 0], situation
-    )
+
+    def of(part: Array) -> Array:
+        only = part.shape[1] == 1
+        return part[:, 0] if only else jnp.take_along_axis(part, index[:, None, None], axis=1)[:, 0]
+
+    return jax.tree.map(of, situation)
 
 
 def mean_where(alive: Array, x: Array) -> Array:

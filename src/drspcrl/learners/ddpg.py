@@ -201,7 +201,7 @@ def policy(actor: Network, states: Array) -> Array:
 
 def q_value(critic: Network, states: Array, actions: Array) -> Array:
     """The critic's value, [B]."""
-    return networks.apply(critic, jnp.concatenate([states, actions], axis=-1))[..., 0]
+    return networks.apply(critic, states, actions)[..., 0]
 
 
 def policy_value(actor: Network, critic: Network, situation: Situation) -> Array:

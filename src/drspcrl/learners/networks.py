@@ -1,5 +1,6 @@
 """Multilayer perceptrons as plain trees of arrays."""
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -58,13 +59,30 @@ def _rotation(numbers: Array, rows: int, columns: int) -> Array:
     return q if rows >= columns else q.T
 
 
-def apply(network: Network, x: Array, activation: Callable[[Array], Array] = jax.nn.relu) -> Array:
-    """The network's output for inputs [..., inputs]; for kernels of 16 bits see `rounded`."""
+def apply(
+    network: Network, *inputs: Array, activation: Callable[[Array], Array] = jax.nn.relu
+) -> Array:
+    """The network's output for inputs [..., inputs]; for kernels of 16 bits see `rounded`.
+
+    Inputs may come in several parts that belong side by side. Their leading axes need only
+    broadcast: what many rows have in common is then multiplied once.
+    """
     if network[0].kernel.dtype.itemsize < 4:
-        return _apply_rounded(network, x, activation)
-    for layer in network[:-1]:
-        x = activation(_affine(layer, x))
-    return _affine(network[-1], x)
+        return _apply_rounded(network, inputs, activation)
+    x = _entering(network[0].kernel, inputs)
+    for layer, following in itertools.pairwise(network):
+        x = activation(_plus(layer.bias, x)) @ following.kernel
+    return _plus(network[-1].bias, x)
+
+
+def _entering(kernel: Array, inputs: Sequence[Array]) -> Array:
+    """Inputs side by side times the kernel."""
+    if len({part.shape[:-1] for part in inputs}) == 1:
+        return jnp.concatenate(inputs, axis=-1) @ kernel
+    ends = list(itertools.accumulate(part.shape[-1] for part in inputs))
+    rows = jnp.split(kernel, ends[:-1])
+    products = [part @ own for part, own in zip(inputs, rows, strict=True)]
+    return functools.reduce(jnp.add, products)
 
 
 def rounded(network: Network, precision: str) -> Network:
@@ -77,21 +95,23 @@ def rounded(network: Network, precision: str) -> Network:
     return tuple(layer._replace(kernel=layer.kernel.astype(precision)) for layer in network)
 
 
-def _apply_rounded(network: Network, x: Array, activation: Callable[[Array], Array]) -> Array:
+def _apply_rounded(
+    network: Network, inputs: Sequence[Array], activation: Callable[[Array], Array]
+) -> Array:
     precision = network[0].kernel.dtype
     largest = float(jnp.finfo(precision).max)
-    x = jnp.clip(x, -largest, largest).astype(precision)
-    for kernel, bias in network[:-1]:
-        x = x @ kernel
-        x = jnp.minimum(activation(x + jnp.broadcast_to(bias.astype(precision), x.shape)), largest)
-    kernel, bias = network[-1]
-    y = jnp.matmul(x, kernel, preferred_element_type=bias.dtype)
-    return y + jnp.broadcast_to(bias, y.shape)
+    parts = [jnp.clip(part, -largest, largest).astype(precision) for part in inputs]
+    x = _entering(network[0].kernel, parts)
+    for layer, following in itertools.pairwise(network):
+        x = jnp.minimum(activation(_plus(layer.bias.astype(precision), x)), largest)
+        # Only the output leaves in the format of the biases.
+        kind = layer.bias.dtype if following is network[-1] else precision
+        x = jnp.matmul(x, following.kernel, preferred_element_type=kind)
+    return _plus(network[-1].bias, x.astype(network[-1].bias.dtype))
 
 
-def _affine(layer: Layer, x: Array) -> Array:
-    y = x @ layer.kernel
-    return y + jnp.broadcast_to(layer.bias, y.shape)
+def _plus(bias: Array, x: Array) -> Array:
+    return x + jnp.broadcast_to(bias, x.shape)
 
 
 def move_towards(target: Network, network: Network, share: Array | float) -> Network:

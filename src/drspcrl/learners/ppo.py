@@ -355,13 +355,13 @@ class PPO:
 
 def policy(parameters: Parameters, x: Array) -> tuple[Array, Array]:
     """Mean and log std of the actions at normalised observations [..., O]."""
-    mean = networks.apply(parameters.actor, x, jnp.tanh)
+    mean = networks.apply(parameters.actor, x, activation=jnp.tanh)
     return mean, jnp.broadcast_to(parameters.log_std, mean.shape)
 
 
 def state_value(critic: Network, x: Array) -> Array:
     """V at normalised observations [..., O]."""
-    return networks.apply(critic, x, jnp.tanh)[..., 0]
+    return networks.apply(critic, x, activation=jnp.tanh)[..., 0]
 
 
 def normalise_rewards(

@@ -223,10 +223,9 @@ def apart(critics: Network) -> Apart:
 
 def q_values(critics: Network | Apart, states: Array, actions: Array) -> Array:
     """Both critics' values, [2, B]."""
-    x = jnp.concatenate([states, actions], axis=-1)
     if isinstance(critics, Apart):
-        return jnp.stack([networks.apply(critic, x)[..., 0] for critic in critics])
-    return jax.vmap(lambda critic: networks.apply(critic, x)[..., 0])(critics)
+        return jnp.stack([networks.apply(critic, states, actions)[..., 0] for critic in critics])
+    return jax.vmap(lambda critic: networks.apply(critic, states, actions)[..., 0])(critics)
 
 
 def soft_value(

@@ -91,6 +91,11 @@ class NominalModel(ABC):
     # a model of a random simulator, or the centre that noise is added to.
     stored_is_a_draw: ClassVar[bool] = False
 
+    @property
+    def moves_states(self) -> bool:
+        """Whether w may be anything but 0; if not, all draws of a state share what depends on s."""
+        return True
+
     @abstractmethod
     def init(self, key: Array, observation_size: int, action_size: int) -> Any:
         """What the model knows before it has seen anything."""

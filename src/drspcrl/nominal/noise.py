@@ -59,6 +59,11 @@ class Noise(NominalModel):
         if unknown := [kind for kind in self.kinds if kind not in KINDS]:
             raise InputError(f"Noise: kind {unknown[0]!r}; choose among {', '.join(KINDS)}")
 
+    @property
+    def moves_states(self) -> bool:
+        """Whether process noise is drawn."""
+        return "process" in self.kinds
+
     def init(self, key: Array, observation_size: int, action_size: int) -> NoiseState:
         """No spread: relative noise begins with the first batch."""
         del key, action_size
