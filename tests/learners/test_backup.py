@@ -14,8 +14,8 @@ from drspcrl.learners.backup import Robust, Situation, chosen, mean_where, pick,
 from drspcrl.learners.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Scales, Uncertainty
-from drspcrl.nominal.noise import NoiseState, Spread
+from drspcrl.nominal import Noise, Scales, Uncertainty
+from drspcrl.nominal.noise import KINDS, NoiseState, Spread
 
 pytestmark = pytest.mark.usefixtures("float64")
 LEARNERS = {"sac": (SAC, SACHyper()), "ddpg": (DDPG, DDPGHyper())}
@@ -224,6 +224,32 @@ def test_draws_are_chosen_together():
     np.testing.assert_array_equal(one.true, [parts[0, 2], parts[1, 0]])
     np.testing.assert_array_equal(one.seen, -one.true)
     np.testing.assert_array_equal(one.actuator, one.true[:, :1])
+
+
+def test_what_all_draws_share_is_chosen_with_each():
+    shared, own = jnp.arange(6.0).reshape(2, 1, 3), jnp.arange(24.0).reshape(2, 4, 3)
+    one = chosen(Situation(shared, own, own), jnp.array([2, 0]))
+    np.testing.assert_array_equal(one.true, shared[:, 0])
+    np.testing.assert_array_equal(one.seen, [own[0, 2], own[1, 0]])
+
+
+@pytest.mark.parametrize("name", ["sac", "ddpg"])
+def test_draws_that_share_their_state_are_worth_what_they_are_apart(name):
+    scales, ε = Scales(sensor=0.3), jnp.array(0.5)
+    found = []
+    for kinds in (("sensor",), KINDS):
+        learner, state = make(name, Robust(Noise(kinds=kinds)))
+        seen = learner.robust.face(state.robust, *reached(batch()), scales, jax.random.key(3))
+        if name == "sac":
+            value = partial(sac.soft_value, state, state.actor, state.targets)
+        else:
+            value = ddpg._without_noise(state.target_actor, state.target_critic)
+        worst, _, _ = learner.robust.worst_case(state.robust, value, seen, ε)
+        found.append((seen.situation.true.shape[1], worst.value))
+    (one, shared), (many, apart) = found
+    assert (one, many) == (1, 8)
+    assert float(jnp.std(apart)) > 0
+    np.testing.assert_allclose(shared, apart, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -18,6 +18,17 @@ def test_output_by_hand():
     np.testing.assert_allclose(networks.apply(network, jnp.array([[1.0, 2.0]])), [[6.5]])
 
 
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_inputs_in_parts_are_inputs_side_by_side(precision):
+    network = networks.uniform(jax.random.key(0), (5, 16, 1))
+    shared = jax.random.normal(jax.random.key(1), (4, 1, 3))
+    own = jax.random.normal(jax.random.key(2), (4, 6, 2))
+    whole = jnp.concatenate([jnp.broadcast_to(shared, (4, 6, 3)), own], axis=-1)
+    found = networks.apply(networks.rounded(network, precision), shared, own)
+    tolerance = {"float32": 1e-6, "float16": 3e-3}[precision]
+    np.testing.assert_allclose(found, networks.apply(network, whole), atol=tolerance)
+
+
 def test_uniform_layers_fill_their_bounds():
     network = networks.uniform(jax.random.key(0), (100, 50, 4))
     assert [layer.kernel.shape for layer in network] == [(100, 50), (50, 4)]

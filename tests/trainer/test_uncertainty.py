@@ -34,10 +34,22 @@ def test_a_curriculum_learns_the_coordinate_of_every_ball(divergence, scale):
     assert found.on_support == (divergence != "wasserstein")
 
 
-def test_draws_are_valued_in_single_precision_unless_told_otherwise():
+@pytest.mark.parametrize(
+    ("setting", "platform", "precision"),
+    [
+        ("auto", "cpu", "float32"),
+        ("auto", "gpu", "float16"),
+        ("auto", "tpu", "float32"),
+        ("float32", "gpu", "float32"),
+        ("bfloat16", "cpu", "bfloat16"),
+    ],
+)
+def test_draws_are_valued_in_half_precision_on_a_gpu_unless_told_otherwise(
+    setting, platform, precision
+):
     against = member_uncertainty(settings(), [0.1])
-    assert robust_backup(settings(), against).precision == "float32"
-    assert robust_backup(settings(draw_precision="float16"), against).precision == "float16"
+    chosen = settings(draw_precision=setting)
+    assert robust_backup(chosen, against, platform).precision == precision
 
 
 def test_plain_members_have_no_noise():
@@ -56,7 +68,10 @@ def test_plain_members_have_no_noise():
         ({"nominal": "nonsense"}, "nominal is 'nonsense'; choose one of noise, single"),
         ({"divergence": "hellinger"}, "choose one of kl, chi2, tv"),
         ({"dual": "network", "divergence": "tv"}, "use dual=exact"),
-        ({"draw_precision": "half"}, "draw_precision is 'half'; choose one of float32, float16"),
+        (
+            {"draw_precision": "half"},
+            "draw_precision is 'half'; choose one of auto, float32, float16",
+        ),
     ],
 )
 def test_wrong_settings(changes, message):

@@ -45,10 +45,11 @@ def make_loop(
     members, hidden = len(seeds), tuple(settings["hidden"])
     each = member_settings or [settings] * members
     against = no_uncertainty(members) if uncertainty is None else uncertainty
+    robust = None
     if uncertainty is not None:
         budget = settings.get("epsilon_budget", 0.0)
         warn_if_unwise(settings, max(budget, float(np.max(uncertainty.epsilon))))
-    robust = None if uncertainty is None else robust_backup(settings, uncertainty)
+        robust = robust_backup(settings, uncertainty, device.platform)
     if algorithm == "ppo":
         learner = PPO(hidden, settings["epochs"], settings["minibatches"], robust)
         hyper = stacked_hyper(PPOHyper, each)

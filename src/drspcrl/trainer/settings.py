@@ -35,7 +35,7 @@ _CHOICES = {
     "divergence": ("kl", "chi2", "tv", "cvar", "wasserstein"),
     "dual": ("exact", "network", "gaussian"),
     "actor_draws": ("one", "all"),
-    "draw_precision": ("float32", "float16", "bfloat16"),
+    "draw_precision": ("auto", "float32", "float16", "bfloat16"),
     "wr2l_hessian": ("sensitivity", "zeroth_order"),
 }
 

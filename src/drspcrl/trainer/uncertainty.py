@@ -75,8 +75,16 @@ def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> Nominal
     return Noise(settings["relative"], used)
 
 
-def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
-    """The robust backup that settings describe."""
+def robust_backup(
+    settings: dict[str, Any], uncertainty: Uncertainty, platform: str = "cpu"
+) -> Robust:
+    """The robust backup that settings describe.
+
+    Args:
+        settings: resolved settings.
+        uncertainty: of all members.
+        platform: JAX's name of where they learn, which decides what `draw_precision=auto` is.
+    """
     duals = {
         "exact": lambda: Exact(DIVERGENCES[settings["divergence"]]),
         "network": lambda: NetworkDual(tuple(settings["hidden"])),
@@ -87,8 +95,18 @@ def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty) -> Robust:
     dual = FirstOrderWasserstein() if moved else duals[settings["dual"]]()
     if "actor_draws" not in settings:  # PPO's actor learns from advantages, not from draws
         return Robust(nominal, dual, settings["draws"])
-    choices = settings["actor_draws"], settings["draw_precision"]
-    return Robust(nominal, dual, settings["draws"], *choices)
+    precision = draw_precision(settings["draw_precision"], platform)
+    return Robust(nominal, dual, settings["draws"], settings["actor_draws"], precision)
+
+
+def draw_precision(setting: str, platform: str) -> str:
+    """The number format in which draws are valued; `auto` is the fastest that costs no exactness.
+
+    A GPU multiplies float32 in TF32, with no more bits than float16 has; a CPU gains nothing.
+    """
+    if setting != "auto":
+        return setting
+    return "float16" if platform in ("gpu", "cuda", "rocm") else "float32"
 
 
 def no_uncertainty(members: int) -> Uncertainty:
