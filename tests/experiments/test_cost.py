@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -44,12 +45,27 @@ def test_a_rate_says_where_it_comes_from():
     assert rate_of(SAC, None, timings[1:], gpu=True) == cost.Rate(
         900.0, "measured here on Walker2d"
     )
-    tabled = rate_of(SAC, None, [], gpu=True)
-    assert tabled is not None
-    assert tabled.steps_per_second == 9555
-    assert "H200" in tabled.source
-    assert "Hopper" in tabled.source
     assert rate_of(SAC, None, [], gpu=False) is None
+
+
+@pytest.mark.parametrize(
+    ("env", "algorithm", "source"),
+    [
+        ("Hopper", "sac", "SAC on Hopper"),
+        ("Humanoid-v5", "ppo", "SAC on Humanoid"),  # nobody measured PPO there
+        ("HalfCheetah", "ddpg", "DDPG on HalfCheetah"),
+    ],
+)
+def test_a_table_knows_the_usual_tasks(env, algorithm, source):
+    tabled = rate_of(replace(SAC, env=env, algorithm=algorithm), None, [], gpu=True)
+    assert tabled is not None
+    assert tabled.steps_per_second > 1000
+    assert source in tabled.source
+    assert "H200" in tabled.source
+
+
+def test_no_table_knows_other_tasks():
+    assert rate_of(replace(SAC, env="probe/noise"), None, [], gpu=True) is None
 
 
 @pytest.mark.parametrize(("text", "count"), [("500", 500), ("1K", 1024), ("80G", 80 * 2**30)])

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from drspcrl.learners import adam, ddpg, normalization, sac
+from drspcrl.learners.experience import Rollout
 from drspcrl.learners.networks import Layer
-from drspcrl.learners.ppo import PPO, Lesson, Parameters, PPOHyper, PPOState, Rollout, loss
+from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.learners.replay import Batch
+from drspcrl.learners.surrogate import Lesson, Parameters, PPOHyper, loss
 from drspcrl.nominal import Uncertainty
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from drspcrl.learners import DDPG, PPO, SAC, DDPGHyper, PPOHyper, SACHyper
+from drspcrl.learners.experience import Rollout
 from drspcrl.learners.population import stack, update_block
-from drspcrl.learners.ppo import Rollout
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Scales, Uncertainty
 

@@ -9,8 +9,9 @@ from drspcrl.divergences import KL
 from drspcrl.learners import PPO, PPOHyper
 from drspcrl.learners.backup import Robust
 from drspcrl.learners.dual import Exact
+from drspcrl.learners.experience import Rollout, applied
 from drspcrl.learners.outlook import steadied
-from drspcrl.learners.ppo import PPOState, Rollout, applied
+from drspcrl.learners.ppo import PPOState
 from drspcrl.nominal import Noise, Scales, Uncertainty
 
 OBSERVATIONS, ACTIONS, STEPS, ENVS = 3, 2, 16, 4

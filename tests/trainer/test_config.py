@@ -138,8 +138,8 @@ def test_every_setting_is_the_populations_or_a_members(algorithm):
     from drspcrl.baselines.disturbed import DISTURBANCES
     from drspcrl.baselines.wr2l import Settings
     from drspcrl.learners.ddpg import DDPGHyper
-    from drspcrl.learners.ppo import PPOHyper
     from drspcrl.learners.sac import SACHyper
+    from drspcrl.learners.surrogate import PPOHyper
     from drspcrl.nominal import Scales
     from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
 

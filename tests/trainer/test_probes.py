@@ -12,8 +12,8 @@ import pytest
 from drspcrl.learners import normalization
 from drspcrl.learners.ddpg import q_value
 from drspcrl.learners.population import member
-from drspcrl.learners.ppo import state_value
 from drspcrl.learners.sac import q_values
+from drspcrl.learners.surrogate import state_value
 
 STEPS = 3000
 QUICK = {

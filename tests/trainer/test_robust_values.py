@@ -21,7 +21,7 @@ from drspcrl.learners.backup import Robust
 from drspcrl.learners.dual import Exact
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.population import stack
-from drspcrl.learners.ppo import state_value
+from drspcrl.learners.surrogate import state_value
 from drspcrl.nominal import Draws, NominalModel, Scales, Transition, Uncertainty
 from drspcrl.tabular import garnet, robust_policy_evaluation
 from drspcrl.trainer.collector import Collector

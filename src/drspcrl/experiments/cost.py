@@ -153,14 +153,18 @@ def rate_of(
 
 
 def _tabled(population: Population) -> Rate | None:
-    table = _table()
-    rows = [row for row in table["rates"] if row["algorithm"] == population.algorithm]
-    rows = [row for row in rows if row["env"] == population.env.removesuffix("-v5")] or rows
+    """The rate of the same learner on the same task; else of the task, whose physics sets the pace.
+
+    None for a task that the table does not have.
+    """
+    table, env = _table(), population.env.removesuffix("-v5")
+    rows = [row for row in table["rates"] if row["env"] == env]
+    rows = [row for row in rows if row["algorithm"] == population.algorithm] or rows
     if not rows:
         return None
     row = min(rows, key=lambda row: row["rate"])
-    words = f"{row['members']} plain members on {row['env']}, {table['machine']}"
-    return Rate(float(row["rate"]), words)
+    learner = f"{row['members']} robust members with {row['algorithm'].upper()}"
+    return Rate(float(row["rate"]), f"{learner} on {row['env']}, {table['machine']}")
 
 
 @cache

@@ -7,7 +7,7 @@ _EXPORTS = {
     "DDPG": "drspcrl.learners.ddpg",
     "DDPGHyper": "drspcrl.learners.ddpg",
     "PPO": "drspcrl.learners.ppo",
-    "PPOHyper": "drspcrl.learners.ppo",
+    "PPOHyper": "drspcrl.learners.surrogate",
     "SAC": "drspcrl.learners.sac",
     "SACHyper": "drspcrl.learners.sac",
 }
@@ -16,8 +16,9 @@ __all__ = ["DDPG", "PPO", "SAC", "DDPGHyper", "PPOHyper", "SACHyper"]
 
 if TYPE_CHECKING:
     from drspcrl.learners.ddpg import DDPG, DDPGHyper
-    from drspcrl.learners.ppo import PPO, PPOHyper
+    from drspcrl.learners.ppo import PPO
     from drspcrl.learners.sac import SAC, SACHyper
+    from drspcrl.learners.surrogate import PPOHyper
 
 
 def __getattr__(name: str) -> Any:

@@ -16,49 +16,29 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.learners import adam, gaussian, networks, normalization
-from drspcrl.learners.advantage import gae, standardise, worst_case_traces
+from drspcrl.learners.advantage import gae, worst_case_traces
 from drspcrl.learners.backup import Robust, RobustState
+from drspcrl.learners.experience import Drawn, Rollout, applied, successors
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import CLIP, Moments
 from drspcrl.learners.outlook import Outlook, outlook, start_value
 from drspcrl.learners.privileged import Privileged, Scene, critic_network, noise_now
 from drspcrl.learners.signals import dual_gap, metrics_of, signal_of
+from drspcrl.learners.surrogate import (
+    Lesson,
+    Metrics,
+    Parameters,
+    PPOHyper,
+    loss,
+    policy,
+    shuffled,
+    state_value,
+)
 from drspcrl.nominal import Transition, Uncertainty
 
-Metrics = dict[str, Array]
 _ADAM_EPSILON = 1e-5
 # Uses of a key beside the plain learner's, far from what `split` makes of the same key.
 _ROBUST, _NOISE, _DRAWS, _SIGNAL = range(1 << 30, (1 << 30) + 4)
-
-
-class PPOHyper(NamedTuple):
-    """A member's numbers.
-
-    Attributes:
-        discount: γ.
-        trace: λ of the advantage estimate.
-        learning_rate: at the start; it falls linearly to 0 over the run.
-        clip: how far the probability ratio, and the value, may move from where they were.
-        value_weight: weight of the value loss.
-        entropy_weight: weight of the entropy bonus.
-        max_gradient: bound on the gradient's norm.
-    """
-
-    discount: Array | float = 0.99
-    trace: Array | float = 0.95
-    learning_rate: Array | float = 3e-4
-    clip: Array | float = 0.2
-    value_weight: Array | float = 0.5
-    entropy_weight: Array | float = 0.0
-    max_gradient: Array | float = 0.5
-
-
-class Parameters(NamedTuple):
-    """What the gradient moves."""
-
-    actor: Network
-    log_std: Array
-    critic: Network
 
 
 class PPOState(NamedTuple):
@@ -79,60 +59,6 @@ class PPOState(NamedTuple):
     rewards: Moments
     returns: Array
     robust: Any = ()  # `RobustState`, or nothing in a plain learner
-
-
-class Drawn(NamedTuple):
-    """What acting leaves for learning, [E, ...] each.
-
-    Attributes:
-        observation: normalised as the policy saw it.
-        action: as drawn, before clipping.
-        log_density: of the action when it was drawn.
-        privileged: what the policy did not see; none for a plain learner.
-    """
-
-    observation: Array
-    action: Array
-    log_density: Array
-    privileged: Privileged | None = None
-
-
-class Rollout(NamedTuple):
-    """T steps of E environments, [T, E, ...] each.
-
-    Attributes:
-        observation: normalised as the policy saw it.
-        action: as drawn, before clipping.
-        log_density: of the action when it was drawn.
-        final_observation: the true successor, not normalised.
-        reward: the task's.
-        terminated: the task ended the episode.
-        ended: the episode ended, for whatever reason.
-        privileged: true states and the noise that came true; none for a plain learner.
-        starts: states that episodes start with, [S, O]; none for a plain learner.
-    """
-
-    observation: Array
-    action: Array
-    log_density: Array
-    final_observation: Array
-    reward: Array
-    terminated: Array
-    ended: Array
-    privileged: Privileged | None = None
-    starts: Array | None = None
-
-
-class Lesson(NamedTuple):
-    """What an update learns from, [n, ...] each; `critic_input` where the critic sees more."""
-
-    observation: Array
-    action: Array
-    log_density: Array
-    value: Array
-    advantage: Array
-    target: Array
-    critic_input: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -229,7 +155,7 @@ class PPO:
             return lax.scan(
                 lambda c, part: self._minibatch_step(c, part, hyper, rate),
                 carry,
-                _shuffled(lesson, epoch_key, self.minibatches),
+                shuffled(lesson, epoch_key, self.minibatches),
             )
 
         keys = jax.random.split(key, self.epochs)
@@ -353,17 +279,6 @@ class PPO:
         return adam.step(parameters, grads, optimizer, rate, _ADAM_EPSILON), metrics
 
 
-def policy(parameters: Parameters, x: Array) -> tuple[Array, Array]:
-    """Mean and log std of the actions at normalised observations [..., O]."""
-    mean = networks.apply(parameters.actor, x, activation=jnp.tanh)
-    return mean, jnp.broadcast_to(parameters.log_std, mean.shape)
-
-
-def state_value(critic: Network, x: Array) -> Array:
-    """V at normalised observations [..., O]."""
-    return networks.apply(critic, x, activation=jnp.tanh)[..., 0]
-
-
 def normalise_rewards(
     state: PPOState, rollout: Rollout, discount: Array | float
 ) -> tuple[PPOState, Array]:
@@ -383,55 +298,6 @@ def normalise_rewards(
     return state._replace(returns=returns, rewards=moments), rewards
 
 
-def applied(drawn: Drawn | Rollout) -> Array:
-    """What the task is given: the action clipped to [−1, 1], and under actuator noise once more."""
-    action = jnp.clip(drawn.action, -1.0, 1.0)
-    if drawn.privileged is None:
-        return action
-    return jnp.clip(action + drawn.privileged.actuator, -1.0, 1.0)
-
-
-def successors(moments: Moments, standard: Array, rollout: Rollout) -> Array:
-    """The normalised state after each step, [T, E, O].
-
-    Within an episode it is the next one as it was normalised then; where an episode or the rollout
-    ends, the true successor is normalised now.
-    """
-    final = jax.vmap(lambda x: normalization.standardise(moments, x))(rollout.final_observation)
-    following = jnp.concatenate([standard[1:], final[-1:]])
-    return jnp.where(rollout.ended[..., None], final, following)
-
-
-def loss(parameters: Parameters, part: Lesson, hyper: PPOHyper) -> tuple[Array, Metrics]:
-    """The clipped surrogate, the clipped value loss and the entropy bonus."""
-    mean, log_std = policy(parameters, part.observation)
-    ratio = jnp.exp(gaussian.log_density(part.action, mean, log_std) - part.log_density)
-    clipped = jnp.clip(ratio, 1.0 - hyper.clip, 1.0 + hyper.clip)
-    advantage = standardise(part.advantage)
-    actor_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
-    critic_loss = value_loss(parameters.critic, part, hyper.clip)
-    entropy = gaussian.entropy(parameters.log_std)
-    total = actor_loss + hyper.value_weight * critic_loss - hyper.entropy_weight * entropy
-    metrics = {
-        "actor_loss": actor_loss,
-        "critic_loss": critic_loss,
-        "entropy": entropy,
-        "ratio_clipped": jnp.mean((jnp.abs(ratio - 1.0) > hyper.clip).astype(ratio.dtype)),
-        "approximate_kl": jnp.mean(ratio - 1.0 - jnp.log(ratio)),
-    }
-    return total, metrics
-
-
-def value_loss(critic: Network, part: Lesson, clip: Array | float) -> Array:
-    """Half the squared error of the value, or of it clipped near its old one if that is worse."""
-    value = state_value(
-        critic, part.observation if part.critic_input is None else part.critic_input
-    )
-    near = part.value + jnp.clip(value - part.value, -clip, clip)
-    worse = jnp.maximum(jnp.square(value - part.target), jnp.square(near - part.target))
-    return 0.5 * jnp.mean(worse)
-
-
 def _scene(state: PPOState, rollout: Rollout) -> Scene:
     noise = rollout.privileged
     assert noise is not None
@@ -442,8 +308,3 @@ def _scene(state: PPOState, rollout: Rollout) -> Scene:
         ended=rollout.ended,
         scale=normalization.scale(state.observations),
     )
-
-
-def _shuffled(lesson: Lesson, key: Array, minibatches: int) -> Lesson:
-    order = jax.random.permutation(key, lesson.value.shape[0])
-    return jax.tree.map(lambda a: a[order].reshape(minibatches, -1, *a.shape[1:]), lesson)

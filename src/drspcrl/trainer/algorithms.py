@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from drspcrl.learners.ddpg import DDPG, DDPGHyper
-from drspcrl.learners.ppo import PPO, PPOHyper
+from drspcrl.learners.ppo import PPO
 from drspcrl.learners.sac import SAC, SACHyper
+from drspcrl.learners.surrogate import PPOHyper
 from drspcrl.nominal import Uncertainty
 from drspcrl.policy import Policy
 from drspcrl.trainer.collector import Collector

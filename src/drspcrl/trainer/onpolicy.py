@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drspcrl.learners.experience import Drawn, Rollout, applied
 from drspcrl.learners.normalization import Moments
-from drspcrl.learners.ppo import PPO, Drawn, PPOState, Rollout, applied
+from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.compiling import learning_options

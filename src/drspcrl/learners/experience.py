@@ -1,0 +1,72 @@
+"""What PPO's environments leave for learning: one step, and a rollout of many."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drspcrl.learners import normalization
+from drspcrl.learners.normalization import Moments
+from drspcrl.learners.privileged import Privileged
+
+
+class Drawn(NamedTuple):
+    """What acting leaves for learning, [E, ...] each.
+
+    Attributes:
+        observation: normalised as the policy saw it.
+        action: as drawn, before clipping.
+        log_density: of the action when it was drawn.
+        privileged: what the policy did not see; none for a plain learner.
+    """
+
+    observation: Array
+    action: Array
+    log_density: Array
+    privileged: Privileged | None = None
+
+
+class Rollout(NamedTuple):
+    """T steps of E environments, [T, E, ...] each.
+
+    Attributes:
+        observation: normalised as the policy saw it.
+        action: as drawn, before clipping.
+        log_density: of the action when it was drawn.
+        final_observation: the true successor, not normalised.
+        reward: the task's.
+        terminated: the task ended the episode.
+        ended: the episode ended, for whatever reason.
+        privileged: true states and the noise that came true; none for a plain learner.
+        starts: states that episodes start with, [S, O]; none for a plain learner.
+    """
+
+    observation: Array
+    action: Array
+    log_density: Array
+    final_observation: Array
+    reward: Array
+    terminated: Array
+    ended: Array
+    privileged: Privileged | None = None
+    starts: Array | None = None
+
+
+def applied(drawn: Drawn | Rollout) -> Array:
+    """What the task is given: the action clipped to [−1, 1], and under actuator noise once more."""
+    action = jnp.clip(drawn.action, -1.0, 1.0)
+    if drawn.privileged is None:
+        return action
+    return jnp.clip(action + drawn.privileged.actuator, -1.0, 1.0)
+
+
+def successors(moments: Moments, standard: Array, rollout: Rollout) -> Array:
+    """The normalised state after each step, [T, E, O].
+
+    Within an episode it is the next one as it was normalised then; where an episode or the rollout
+    ends, the true successor is normalised now.
+    """
+    final = jax.vmap(lambda x: normalization.standardise(moments, x))(rollout.final_observation)
+    following = jnp.concatenate([standard[1:], final[-1:]])
+    return jnp.where(rollout.ended[..., None], final, following)
