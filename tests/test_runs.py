@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drspcrl import packed
 from drspcrl.errors import InputError
 from drspcrl.runs import FORMAT_VERSION, find_runs, read_run, read_runs
 
@@ -68,6 +69,19 @@ def test_other_suites_stand_beside(folder):
     assert set(read_run(folder).evaluations) == {"paper", "mine"}
 
 
+def test_packed_tables_are_read_and_plain_ones_go_first(folder):
+    whole = read_run(folder)
+    for name in ("metrics.csv", "evaluation.csv"):
+        (folder / f"{name}.xz").write_bytes(packed.pack((folder / name).read_text()))
+        (folder / name).unlink()
+    run = read_run(folder)
+    np.testing.assert_array_equal(run.metrics["episode_return"], whole.metrics["episode_return"])
+    assert list(run.evaluations) == ["paper"]
+    np.testing.assert_array_equal(run.evaluations["paper"].returns, [100, 50.5])
+    (folder / "evaluation.csv").write_text(EVALUATION.replace("50.5", "60"))
+    np.testing.assert_array_equal(read_run(folder).evaluations["paper"].returns, [100, 60])
+
+
 @pytest.mark.parametrize(
     ("file", "content", "reason"),
     [
@@ -91,6 +105,8 @@ def test_other_suites_stand_beside(folder):
         ("metrics.csv", b"step\n\xff\n", "metrics.csv cannot be read"),
         ("evaluation.csv", "perturbation,level\n", "no column episode, return, length"),
         ("evaluation.csv", EVALUATION[:-3], "half-written"),
+        ("evaluation-b.csv.xz", b"this is no xz", "evaluation-b.csv.xz cannot be read"),
+        ("evaluation-b.csv.xz", packed.pack(EVALUATION[:-3]), "half-written"),
     ],
 )
 def test_damage_is_named_and_skipped(folder, file, content, reason):

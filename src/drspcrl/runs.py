@@ -1,8 +1,9 @@
 """Read run folders: the one reader behind the report and every other command.
 
 A run folder holds `run.json`, `config.yaml`, `metrics.csv` and, once evaluated, `evaluation.csv`
-(or `evaluation-<suite>.csv`). What a run is comes from `run.json` and `config.yaml`, never from
-the folder's name. Nothing here imports JAX, and nothing read is ever executed or unpickled.
+(or `evaluation-<suite>.csv`); both tables may be packed (`.csv.xz`, see `drspcrl.digest`). What a
+run is comes from `run.json` and `config.yaml`, never from the folder's name. Nothing here imports
+JAX, and nothing read is ever executed or unpickled.
 """
 
 import csv
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from drspcrl import variants
+from drspcrl import packed, variants
 from drspcrl.errors import InputError
 
 FORMAT_VERSION = 1
@@ -243,7 +244,7 @@ def read_run(
     )
     return replace(
         run,
-        metrics=_read_metrics(folder / "metrics.csv", metrics),
+        metrics=_read_metrics(_plain_or_packed(folder / "metrics.csv"), metrics),
         evaluations=_read_evaluations(folder) if evaluations else {},
     )
 
@@ -297,6 +298,11 @@ def _seed(info: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     return value
 
 
+def _plain_or_packed(path: Path) -> Path:
+    """The file itself where it is there, else its packed form."""
+    return path if path.exists() else path.with_name(path.name + packed.SUFFIX)
+
+
 def _read_metrics(path: Path, wanted: Sequence[str] | None) -> dict[str, np.ndarray]:
     if not path.exists():
         return {}
@@ -310,14 +316,17 @@ def _read_metrics(path: Path, wanted: Sequence[str] | None) -> dict[str, np.ndar
 
 def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
     evaluations = {}
-    for path in sorted(folder.glob("evaluation*.csv")):
-        suite = path.stem.removeprefix("evaluation").removeprefix("-") or DEFAULT_SUITE
-        evaluations[suite] = read_evaluation(path)
+    # Packed ones first: a plain table beside one is newer and takes its place.
+    for ending in (".csv" + packed.SUFFIX, ".csv"):
+        for path in sorted(folder.glob(f"evaluation*{ending}")):
+            name = path.name.removesuffix(ending)
+            suite = name.removeprefix("evaluation").removeprefix("-") or DEFAULT_SUITE
+            evaluations[suite] = read_evaluation(path)
     return evaluations
 
 
 def read_evaluation(path: str | Path) -> Evaluation:
-    """Read one `evaluation.csv`."""
+    """Read one `evaluation.csv`, packed or not."""
     path = Path(path)
     header, rows = _read_csv(path)
     missing = [name for name in EVALUATION_COLUMNS if name not in header]
@@ -334,10 +343,7 @@ def read_evaluation(path: str | Path) -> Evaluation:
 
 def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     """Header and rows, each row as long as the header; a file that breaks off is refused."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
+    text = packed.read_text(path)
     if not text:
         return [], []
     if not text.endswith("\n"):

@@ -11,6 +11,7 @@ from drspcrl.runs import RUN_FOLDER_NAME
 
 SHIPPED = {
     "paper": 420,
+    "protocol": 240,
     "quick": 6,
     "ablation-alpha": 75,
     "ablation-lambda": 75,
@@ -39,6 +40,22 @@ def test_the_paper_is_seven_methods_in_twelve_populations():
     assert {p.steps for p in grid.populations} == {1_000_000}
     assert grid.compare == "paper"
     assert {p.steps for p in grid.of_length(5_000).populations} == {5_000}
+
+
+def test_the_protocol_is_the_papers_with_nominal_beside_it():
+    paper, protocol = load_grid("paper"), load_grid("protocol")
+    assert [(p.algorithm, p.env) for p in protocol.populations] == [
+        ("sac", "HalfCheetah"),
+        ("sac", "Hopper"),
+        ("ppo", "HalfCheetah"),
+        ("ppo", "Hopper"),
+        ("ddpg", "HalfCheetah"),
+        ("sac", "Walker2d"),
+    ]
+    methods = {*paper.populations[0].methods, "nominal"}
+    assert all(set(p.methods) == methods and p.size == 40 for p in protocol.populations)
+    assert {(p.seeds, p.steps) for p in protocol.populations} == {((0, 1, 2, 3, 4), 1_000_000)}
+    assert (protocol.evaluation, protocol.compare) == (paper.evaluation, "paper")
 
 
 def test_what_shapes_a_program_makes_a_population_of_its_own():

@@ -23,8 +23,8 @@ class Grid:
     """
 
     name: Annotated[str, tyro.conf.Positional]
-    """paper, quick, ablation-alpha, ablation-lambda, fixed-budget, divergences, wr2l, or the path
-    of a YAML file."""
+    """paper, protocol, quick, ablation-alpha, ablation-lambda, fixed-budget, divergences, wr2l, or
+    the path of a YAML file."""
     out: Path | None = None
     """Folder of the grid: its runs, manifest.json, logs/ and report/."""
     only: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Grid:
     threads: int = 0
     """Threads for the physics of each population, 0 for a fair share of all cores."""
     evaluate: bool = True
-    """Evaluate finished runs."""
+    """Evaluate finished runs; --no-evaluate only trains, the same command without it evaluates."""
     report: bool = True
     """Write a report into OUT/report at the end."""
     plan: bool = False

@@ -1,0 +1,38 @@
+"""`drspcrl keep`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Copy runs to digests: small run folders that every table and figure can be made from.
+
+    About 12 KB a run. run.json and config.yaml stay as they are, metrics are thinned, every
+    evaluated episode is kept. drspcrl report reads digests like any other runs.
+    """
+
+    dir: Annotated[Path, tyro.conf.Positional]
+    """A run folder, or a folder with runs at any depth."""
+    out: Path
+    """Folder of the digests; those of other runs in it stay."""
+    policies: tuple[str, ...] = ()
+    """Runs whose policy is kept too, e.g. --policies self_paced:0 vanilla:0."""
+    skip_unfinished: bool = False
+    """Leave out runs that are not trained or not evaluated yet, instead of refusing all."""
+
+    def run(self) -> None:
+        """Keep the runs and say what became of each."""
+        from drspcrl.digest import keep_runs
+
+        kept = keep_runs(
+            self.dir, self.out, policies=self.policies, skip_unfinished=self.skip_unfinished
+        )
+        for one in kept:
+            print(f"{one.status} {one.path}" + (f": {one.reason}" if one.reason else ""))
+        done = [one for one in kept if one.status != "left out"]
+        size = sum(f.stat().st_size for one in done for f in one.path.iterdir() if f.is_file())
+        print(f"{len(done)} runs in {self.out}, {size / 1000:,.0f} kB")
