@@ -55,11 +55,9 @@ def checked(answer: Any, rows: np.ndarray, size: int, space: Box, clip: bool) ->
         low, high = space.low.astype(np.float64), space.high.astype(np.float64)
         slack = _TOLERANCE * (high - low)
         outside = (chosen < low - slack) | (chosen > high + slack)
-        _refuse(
-            chosen,
-            outside,
-            f"is out of range, {_range(space)}; let the policy stay inside, or clip with clip=True",
-        )
+        if outside.any():
+            allowed = f"{_range(space)}; let the policy stay inside, or clip with clip=True"
+            _refuse(chosen, outside, f"is out of range, {allowed}")
     return np.clip(chosen.astype(space.dtype), space.low, space.high)
 
 

@@ -21,9 +21,6 @@ from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable
 
-# Enough to keep the threads busy and a policy's blocks full; more only wastes steps at the end,
-# when the queue is empty and the last episodes are finished.
-_CORES_PER_BLOCK = 2
 _SIMULATIONS_IN_PROCESS = 32
 
 
@@ -154,8 +151,9 @@ def check_numbers(episodes: int, seed: int, simulations: int | None = None) -> N
 def _simulations(env: Any, total: int, wanted: int | None) -> int:
     """How many simulations, such that the last round of the queue is as full as the others."""
     on_threads = isinstance(env, str) and env.removesuffix("-v5") in task_names()
-    blocks = ceil(usable_cores() / _CORES_PER_BLOCK)
-    default = BLOCK * blocks if on_threads else _SIMULATIONS_IN_PROCESS
+    # A block for each core keeps the threads busy between two calls of a policy; more only wastes
+    # steps at the end, when the queue is empty and the last episodes are finished.
+    default = BLOCK * usable_cores() if on_threads else _SIMULATIONS_IN_PROCESS
     rounds = ceil(total / (wanted or default))
     return ceil(total / rounds)
 

@@ -121,14 +121,16 @@ class Rollout:
         middle = ((space.low + space.high) / 2).astype(space.dtype)
         actions = np.broadcast_to(middle, (self._env.num_envs, *space.shape)).copy()
         failures = []
-        for policy in dict.fromkeys(job.policy for job in self._jobs if job):
-            own = np.array(self._playing(policy))
-            try:
-                for block in np.unique(self._block[own]):
-                    rows = own[self._block[own] == block]
-                    actions[rows] = self._ask(policy, int(block), rows)
-            except ActionError as error:
-                failures.append(Failure(policy, error))
+        with self._one_thread_each():
+            for policy in dict.fromkeys(job.policy for job in self._jobs if job):
+                own = np.array(self._playing(policy))
+                blocks = self._block[own]
+                try:
+                    for block in sorted(set(blocks.tolist())):
+                        rows = own[blocks == block]
+                        actions[rows] = self._ask(policy, block, rows)
+                except ActionError as error:
+                    failures.append(Failure(policy, error))
         return actions, failures
 
     def _playing(self, policy: str) -> list[int]:
@@ -143,8 +145,7 @@ class Rollout:
         began[slots] = self._lengths[simulations] == 0
         noise = self._noise.of(simulations, slots)
         try:
-            with self._one_thread_each():
-                answer = self._actors[policy](block, seen, began, noise)
+            answer = self._actors[policy](block, seen, began, noise)
             return checked(answer, slots, BLOCK, self._env.action_space, self._clip)
         except ActionError as error:
             raise ActionError(f"{error} ({self._where(simulations[error.row])})") from None
