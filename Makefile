@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTR
 TEST_WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
 
-.PHONY: help demo test test-all test-bundle test-peers lint format bench docs clean
+.PHONY: help demo test test-all test-bundle test-peers lint format bench results docs clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -59,6 +59,9 @@ format: $(VENV)/.dev  ## let ruff mend what it can
 
 bench: $(VENV)/.dev  ## speed beside peers, measured in the same run; writes benchmarks/results.md
 	$(BIN)/python benchmarks/run.py
+
+results: $(VENV)/.core  ## docs/results.md and docs/claims.md, from the runs kept in results/protocol
+	$(BIN)/python scripts/results_pages.py
 
 docs: $(VENV)/.docs  ## the documentation site, built strictly, in site/
 	$(BIN)/mkdocs build --strict

@@ -140,7 +140,9 @@ def test_policies_are_kept_where_asked_for_and_stay(run, tmp_path):
     # Another run of that name: its results must not stand beside an old policy.
     info = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**info, "started": "later"}))
-    keep_runs(root, out)
+    with pytest.raises(InputError, match=r"another training \(begun None\).*\(begun later\)"):
+        keep_runs(root, out)
+    keep_runs(root, out, overwrite=True)
     assert not policy.exists()
 
 

@@ -24,13 +24,17 @@ class Keep:
     skip_unfinished: bool = False
     """Leave out runs that are not trained or not evaluated yet, instead of refusing all."""
 
+    overwrite: bool = False
+    """Replace the digest of another training of the same name, instead of refusing."""
+
     def run(self) -> None:
         """Keep the runs and say what became of each."""
         from drspcrl.digest import keep_runs
 
         kept = keep_runs(
-            self.dir, self.out, policies=self.policies, skip_unfinished=self.skip_unfinished
-        )
+            self.dir, self.out, policies=self.policies, skip_unfinished=self.skip_unfinished,
+            overwrite=self.overwrite,
+        )  # fmt: skip
         for one in kept:
             print(f"{one.status} {one.path}" + (f": {one.reason}" if one.reason else ""))
         done = [one for one in kept if one.status != "left out"]

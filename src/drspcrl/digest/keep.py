@@ -1,7 +1,7 @@
 """Which runs are kept, and where; everything is checked before anything is written."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,7 +9,7 @@ from typing import Literal
 from drspcrl.digest.content import POLICY, digest
 from drspcrl.digest.folder import put
 from drspcrl.errors import InputError
-from drspcrl.runs import Run, find_runs, read_run
+from drspcrl.runs import Run, find_runs, read_info, read_run
 
 OVER = ("finished", "diverged")
 """What a run must say of itself; one that diverged is evidence too."""
@@ -32,6 +32,7 @@ def keep_runs(
     *,
     policies: Collection[str] = (),
     skip_unfinished: bool = False,
+    overwrite: bool = False,
 ) -> list[Kept]:
     """Write a digest of every run at or below a folder to `out/<env>-<algorithm>/<run>`.
 
@@ -43,6 +44,7 @@ def keep_runs(
         out: Folder of the digests; those of other runs in it stay.
         policies: Runs whose policy is kept too, as `method:seed`.
         skip_unfinished: Leave out runs that are not trained or not evaluated, instead of refusing.
+        overwrite: Replace the digest of another training of the same name, instead of refusing.
 
     Raises:
         InputError: no runs, a damaged or unfinished one, or two that would meet in one folder.
@@ -56,6 +58,8 @@ def keep_runs(
     runs, left_out = _whole_runs(root, skip_unfinished)
     targets = _targets(runs, out)
     _check_policies(wanted, runs)
+    if not overwrite:
+        _check_same_training(targets)
     contents = {
         target: digest(run, (run.method, run.seed) in wanted) for target, run in targets.items()
     }
@@ -118,6 +122,19 @@ def _targets(runs: list[Run], out: Path) -> dict[Path, Run]:
             raise InputError(f"{run.path} is in --out itself; give another --out")
         targets[target] = run
     return targets
+
+
+def _check_same_training(targets: Mapping[Path, Run]) -> None:
+    """A digest may be renewed; that of another training with the same name is not lost unasked."""
+    for target, run in targets.items():
+        if not (target / "run.json").exists():
+            continue
+        there, here = (read_info(folder).get("started") for folder in (target, run.path))
+        if there != here:
+            raise InputError(
+                f"{target} is a digest of another training (begun {there}) than {run.path} (begun "
+                f"{here}); give another --out, or --overwrite"
+            )
 
 
 def _wanted(policies: Collection[str]) -> set[tuple[str, int]]:

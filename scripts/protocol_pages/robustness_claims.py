@@ -1,0 +1,177 @@
+"""Claims about the returns of trained policies."""
+
+from collections.abc import Mapping, Sequence
+from math import nan
+
+import numpy as np
+
+from drspcrl.data import random_returns
+from drspcrl.report.results import NOMINAL, Group, Results
+from drspcrl.statistics import Estimate
+from protocol_pages import verdicts
+from protocol_pages.evidence import FOCUS, KINDS, SEVEN, Evidence
+from protocol_pages.finding import Find, Finding, covered
+from protocol_pages.sums import Scores, bootstrap, gain, growth, narrowing, part, share_in_top
+from protocol_pages.words import FIGURE, NOT_YET, kind_label, percent, points
+
+LOW, HIGH = (0.1, 0.2), (0.4, 0.5)
+
+
+def find_gain(evidence: Evidence) -> Finding:
+    """The headline gain over the best of the paper's six other methods."""
+    ours, theirs = part(evidence.results, SEVEN), part(evidence.paper, SEVEN)
+    found = gain(ours, FOCUS)
+    verdict = covered(evidence, verdicts.above(found, 0.241), ours, len(theirs))
+    return Finding(percent(gain(theirs, FOCUS)), percent(found, n=True), verdict)
+
+
+def find_cells(algorithms: Sequence[str], places: int, said: float) -> Find:
+    """Cells in which the method is among the best `places`."""
+
+    def find(evidence: Evidence) -> Finding:
+        ours, theirs = (
+            {g: found for g, found in part(side, SEVEN).items() if g[0] in algorithms}
+            for side in (evidence.results, evidence.paper)
+        )
+        found = bootstrap(ours, lambda scores: share_in_top(scores, FOCUS, places))
+        verdict = verdicts.above(found, said, nothing=places / len(SEVEN))
+        return Finding(
+            _cells(share_in_top(theirs, FOCUS, places), theirs),
+            NOT_YET if not ours else f"{_cells(found.value, ours)}: {_plain_share(found)}",
+            covered(evidence, verdict, ours, len(theirs)),
+        )
+
+    return find
+
+
+def _cells(share: float, scores: Scores) -> str:
+    cells = sum(next(iter(found.values())).shape[1] for found in scores.values())
+    return f"{share * cells:.0f}/{cells}"
+
+
+def _plain_share(estimate: Estimate) -> str:
+    ends = f" [{estimate.low:.0%}, {estimate.high:.0%}]" if estimate.has_interval else ""
+    return f"{estimate.value:.0%}{ends}"
+
+
+def find_growth(evidence: Evidence) -> Finding:
+    """G at high levels less G at low ones."""
+    ours, theirs = (part(r, SEVEN) for r in (evidence.results, evidence.paper))
+    found = bootstrap(ours, lambda scores: _growth(scores, evidence.results))
+    verdict = covered(evidence, verdicts.above(found), ours, len(theirs))
+    published = Estimate(_growth(theirs, evidence.paper), nan, nan, 0, "published means")
+    return Finding(points(published), points(found), verdict)
+
+
+def _growth(scores: Scores, results: Results) -> float:
+    low, high = (
+        [i for i, (_, level) in enumerate(results.settings) if level in levels]
+        for levels in (LOW, HIGH)
+    )
+    return growth(scores, FOCUS, low, high)
+
+
+def find_every_kind(evidence: Evidence) -> Finding:
+    """G within each perturbation."""
+    ours, theirs = (
+        {kind: gain(part(side, SEVEN, kinds=[kind]), FOCUS) for kind in KINDS}
+        for side in (evidence.results, evidence.paper)
+    )
+    measured = part(evidence.results, SEVEN)
+    verdict = verdicts.together([verdicts.above(found) for found in ours.values()])
+    return Finding(
+        _by_kind(theirs),
+        _by_kind(ours) if measured else NOT_YET,
+        covered(evidence, verdict, measured, len(evidence.paper.runs)),
+    )
+
+
+def _by_kind(gains: Mapping[str, Estimate]) -> str:
+    return "; ".join(f"{kind_label(kind)} {percent(found)}" for kind, found in gains.items())
+
+
+def find_narrowing(
+    groups: Sequence[Group] | None, kinds: Sequence[str] | None, said: float | None
+) -> Find:
+    """How much narrower intervals are than those of fixed."""
+
+    def find(evidence: Evidence) -> Finding:
+        ours = part(evidence.results, (FOCUS, "fixed"), groups=groups, kinds=kinds)
+        ours = {g: f for g, f in ours.items() if min(map(len, f.values())) > 1}
+        found = bootstrap(ours, lambda scores: narrowing(scores, FOCUS, "fixed"))
+        theirs = groups or list(evidence.paper.runs)
+        verdict = covered(evidence, verdicts.above(found, said), ours, len(theirs))
+        published = _published_narrowing(evidence.paper, theirs, kinds)
+        return Finding(_narrower(published), _narrower(found), verdict)
+
+    return find
+
+
+def _published_narrowing(
+    paper: Results, groups: Sequence[Group], kinds: Sequence[str] | None
+) -> Estimate:
+    settings = [s for s in paper.settings if kinds is None or s[0] in kinds]
+    logs = []
+    for group in groups:
+        widths = [
+            np.mean([paper.cell(*group, method, s).half_width for s in settings])
+            for method in (FOCUS, "fixed")
+        ]
+        logs.append(np.log(widths[0] / widths[1]))
+    narrower = 1 - float(np.exp(np.mean(logs)))
+    return Estimate(narrower, nan, nan, len(groups), "published widths")
+
+
+def _narrower(share: Estimate) -> str:
+    return f"narrower by {percent(share)}" if share.value == share.value else NOT_YET
+
+
+def find_nominal(evidence: Evidence) -> Finding:
+    """Gain over vanilla where nothing is perturbed."""
+    ours = {}
+    for group, found in evidence.results.nominal.items():
+        both = {m: found[m] for m in (FOCUS, "vanilla") if m in found}
+        if len(both) == 2 and all(np.isfinite(values).all() for values in both.values()):
+            ours[group] = both
+    found = gain(ours, FOCUS)
+    verdict = covered(evidence, verdicts.above(found), ours, len(evidence.paper.runs))
+    return Finding(FIGURE, percent(found, n=True), verdict)
+
+
+def find_stable(setting: str) -> Find:
+    """How far M falls from the best to the worst value of a setting."""
+
+    def find(evidence: Evidence) -> Finding:
+        label = f"{FOCUS}:{setting}="
+        ours = {
+            group: {m: x for m, x in found.items() if m.startswith(label)}
+            for group, found in evidence.results.runs.items()
+        }
+        ours = {group: found for group, found in ours.items() if len(found) > 1}
+        found = bootstrap(ours, _fall)
+        verdict = covered(evidence, verdicts.below(found, 0.25), ours, 3)
+        return Finding(FIGURE, percent(found, n=True), verdict)
+
+    return find
+
+
+def _fall(scores: Scores) -> float:
+    falls = []
+    for found in scores.values():
+        means = [float(runs.mean()) for runs in found.values()]
+        falls.append((max(means) - min(means)) / max(means) if max(means) > 0 else nan)
+    return float(np.nanmean(falls)) if np.isfinite(falls).any() else nan
+
+
+def find_wr2l(evidence: Evidence) -> Finding:
+    """WR2L's M as a share of vanilla's unperturbed return, both above random actions."""
+    floors, ours = random_returns(), {}
+    for group in (("ppo", "HalfCheetah"), ("ppo", "Walker2d")):
+        found = evidence.results.runs.get(group, {})
+        vanilla = evidence.results.cell(*group, "vanilla", NOMINAL).value
+        if "wr2l" in found and vanilla > floors[group[1]]:
+            means = found["wr2l"].mean(axis=1, keepdims=True)
+            ours[group] = {"wr2l": (means - floors[group[1]]) / (vanilla - floors[group[1]])}
+    found = bootstrap(ours, lambda made: float(np.mean([s["wr2l"].mean() for s in made.values()])))
+    verdict = covered(evidence, verdicts.below(found, 0.1), ours, 2)
+    return Finding(FIGURE, percent(found, n=True), verdict)

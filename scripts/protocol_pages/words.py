@@ -1,0 +1,54 @@
+"""Numbers and tables as Markdown, the same on both pages."""
+
+from collections.abc import Sequence
+
+from drspcrl.report.names import perturbation_label
+from drspcrl.report.table import Number, interval_text, value_text
+from drspcrl.statistics import Estimate
+
+NOT_YET = "not yet measured"
+UNDEFINED = "not defined (the best rival's mean is not positive)"
+FIGURE = "a figure, no numbers"
+SYNTHETIC = (
+    '!!! danger "Synthetic data"\n'
+    "    These runs are made up to test the tools. This page shows no results.\n"
+)
+
+
+def percent(estimate: Estimate, n: bool = False) -> str:
+    """A share with its interval; n on request."""
+    if estimate.value != estimate.value:
+        return UNDEFINED if estimate.n else NOT_YET
+    number = Number(estimate, kind="percent")
+    interval = interval_text(number)
+    text = value_text(number) + (f" [{interval}]" if interval else "")
+    return f"{text}, {estimate.n} runs" if n else text
+
+
+def points(estimate: Estimate) -> str:
+    """A difference of shares, in points."""
+    if estimate.value != estimate.value:
+        return NOT_YET
+    ends = f" [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
+    text = f"{100 * estimate.value:+.1f} points" + (ends if estimate.has_interval else "")
+    return text.replace("-", "−")
+
+
+def kind_label(kind: str) -> str:
+    """A kind of perturbation in the middle of a sentence."""
+    return perturbation_label(kind).split(",")[0].lower()
+
+
+def mean(estimate: Estimate) -> str:
+    """A mean and the half-width of its interval."""
+    if estimate.value != estimate.value:
+        return "–"
+    half = f" ± {estimate.half_width:,.0f}" if estimate.has_interval else ""
+    return f"{estimate.value:,.0f}{half}".replace("-", "−")
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table; the columns after the first `left` are numbers."""
+    rule = "|" + "---|" * left + "---:|" * (len(heads) - left)
+    lines = [f"| {' | '.join(heads)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,49 @@
+"""Write docs/results.md and docs/claims.md, with their figures, from the digests of runs.
+
+    python scripts/results_pages.py                      # or: make results
+
+Reads results/protocol, which `drspcrl keep` writes; where nothing is there yet, the pages say so.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from protocol_pages.claims_page import claims_page
+from protocol_pages.evidence import read_evidence
+from protocol_pages.results_page import results_page
+
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = "protocol-*.png"
+
+
+def write_pages(source: Path, docs: Path) -> None:
+    """Write both pages and their figures; figures of learners that are gone are removed."""
+    evidence = read_evidence(source)
+    images = docs / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    for figure in images.glob(FIGURES):
+        figure.unlink()
+    _replace(docs / "results.md", results_page(evidence, images))
+    _replace(docs / "claims.md", claims_page(evidence))
+
+
+def _replace(path: Path, text: str) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(text, encoding="utf-8")
+    os.replace(aside, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--source", type=Path, default=ROOT / "results" / "protocol")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    options = parser.parse_args()
+    write_pages(options.source, options.docs)
+    print(f"wrote {options.docs / 'results.md'} and {options.docs / 'claims.md'}")
+
+
+if __name__ == "__main__":
+    main()

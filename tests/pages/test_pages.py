@@ -1,0 +1,161 @@
+"""The pages of results and claims: they are what the committed digests give, and say so plainly."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from matplotlib.image import imread
+
+from drspcrl.digest import keep_runs
+from drspcrl.statistics import headline_gain
+from protocol_pages.claim_list import CLAIMS
+from protocol_pages.evidence import SEVEN, read_evidence
+from results_pages import ROOT, write_pages
+from synthetic_runs import write_run
+
+PAGES = ("results.md", "claims.md")
+
+
+def claim_rows(page: str) -> list[list[str]]:
+    """The table of claims: number, the paper's words, recomputed, ours, verdict."""
+    lines = page.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("|  | the paper says"))
+    rows = [line.strip("| ").split(" | ") for line in lines[start + 2 : start + 2 + len(CLAIMS)]]
+    assert [row[0] for row in rows] == [str(i + 1) for i in range(len(CLAIMS))]
+    return rows
+
+
+def pages_of(source: Path, docs: Path) -> dict[str, str]:
+    write_pages(source, docs)
+    return {name: (docs / name).read_text(encoding="utf-8") for name in PAGES}
+
+
+@pytest.fixture(scope="module")
+def partial(tmp_path_factory) -> Path:
+    """Digests of SAC on HalfCheetah, all eight methods, seeds 0 and 1 only."""
+    base = tmp_path_factory.mktemp("partial")
+    for method in (*SEVEN, "nominal"):
+        for seed in (0, 1):
+            write_run(base / "runs", "HalfCheetah", "sac", method, seed, rows=1000, episodes=4)
+    keep_runs(base / "runs", base / "digest")
+    return base / "digest"
+
+
+@pytest.fixture(scope="module")
+def partial_pages(partial, tmp_path_factory) -> dict[str, str]:
+    docs = tmp_path_factory.mktemp("docs")
+    pages = pages_of(partial, docs)
+    assert [path.name for path in (docs / "images").iterdir()] == ["protocol-epsilon-sac.png"]
+    return pages
+
+
+def test_the_committed_pages_are_what_the_committed_digests_give(tmp_path):
+    made = pages_of(ROOT / "results" / "protocol", tmp_path)
+    for name, text in made.items():
+        committed = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        assert text == committed, f"docs/{name} is stale: run `make results` and commit it"
+    here, there = (folder / "images" for folder in (ROOT / "docs", tmp_path))
+    names = sorted(path.name for path in here.glob("protocol-*"))
+    assert names == sorted(path.name for path in there.iterdir())
+    for name in names:
+        before, after = imread(here / name), imread(there / name)
+        assert before.shape == after.shape
+        # Fonts differ between versions of Matplotlib; another curve differs by more than that.
+        assert np.abs(before - after).mean() < 0.01, f"docs/images/{name} is stale"
+
+
+def test_with_no_runs_at_all_every_claim_is_not_yet_measured(tmp_path):
+    pages = pages_of(tmp_path / "nothing", tmp_path / "docs")
+    for row in claim_rows(pages["claims.md"]):
+        assert row[3:] == ["not yet measured", "**not yet measured**"]
+    assert "No run has been kept yet" in pages["results.md"]
+    assert pages["results.md"].count("0 of 40 | not yet measured") == 6
+    assert not list((tmp_path / "docs" / "images").iterdir())
+
+
+def test_the_papers_own_tables_are_recomputed(tmp_path):
+    rows = claim_rows(pages_of(tmp_path / "nothing", tmp_path / "docs")["claims.md"])
+    assert [row[2] for row in rows[:4]] == ["+30.6%", "60/60", "54/60", "164/180"]
+    # The only statement that our reading of its tables gives as it stands: 40 to 60%.
+    assert rows[6][2] == "narrower by +55.8%"
+    assert "action noise +24.1%" in rows[5][2]  # as the note below the table says
+
+
+def test_a_partial_group_says_how_partial_it_is(partial_pages):
+    results, claims = (partial_pages[name] for name in PAGES)
+    assert "| SAC, HalfCheetah | 16 of 40 | partial: fewer than 5 seeds of vanilla" in results
+    assert "| SAC, Hopper | 0 of 40 | not yet measured |" in results
+    rows = claim_rows(claims)
+    for number in (1, 3, 4, 5, 6, 8, 9, 10, 11, 12):
+        assert rows[number - 1][4].startswith("**so far "), rows[number - 1]
+        of = 4 if number == 3 else 12
+        assert rows[number - 1][4].endswith(f"(1 of {of} groups)**")
+    for number in (2, 7, 13, 14, 15):
+        assert rows[number - 1][3:] == ["not yet measured", "**not yet measured**"]
+
+
+def test_made_up_runs_are_marked(partial_pages):
+    assert all('!!! danger "Synthetic data"' in page for page in partial_pages.values())
+
+
+def test_the_gain_is_the_librarys(partial, partial_pages):
+    scores = read_evidence(partial).results.runs
+    for methods in (SEVEN, ("self_paced", "vanilla"), ("self_paced", "nominal")):
+        chosen = {g: {m: x for m, x in f.items() if m in methods} for g, f in scores.items()}
+        found = headline_gain(chosen).estimate
+        ends = f"[{100 * found.low:+.1f}, {100 * found.high:+.1f}], {found.n} runs"
+        text = f"{100 * found.value:+.1f}% {ends}".replace("-", "−")
+        assert f"| all 15 settings | {_over(methods)} | {text} |" in partial_pages["results.md"]
+
+
+def _over(methods: tuple[str, ...]) -> str:
+    return "the best rival" if methods == SEVEN else f"`{methods[1]}`"
+
+
+def test_the_papers_group_stands_beside_ours(partial_pages):
+    section = partial_pages["results.md"].split("## SAC, HalfCheetah")[1]
+    assert section.count("*the paper's*") == 7  # nominal has none
+    assert "best of 6 rivals" in section
+    assert "| HalfCheetah | Vanilla | paper | 5 | 6497.6 <sub>(406.5)</sub>" in section
+    assert partial_pages["results.md"].count("9,635 ± 1,424") == 1
+
+
+def test_a_group_that_lacks_a_method_decides_no_comparison_with_the_best(tmp_path):
+    for method in ("vanilla", "self_paced"):
+        for seed in (0, 1):
+            write_run(tmp_path / "runs", "Hopper", "sac", method, seed, rows=10, episodes=2)
+    pages = pages_of(tmp_path / "runs", tmp_path / "docs")
+    rows = claim_rows(pages["claims.md"])
+    assert all(rows[i][3] == "not yet measured" for i in range(6))
+    assert rows[10][3] != "not yet measured"  # over vanilla alone
+    assert "| all 15 settings | the best rival | not yet measured |" in pages["results.md"]
+    assert "| all 15 settings | `vanilla` | not yet measured |" not in pages["results.md"]
+
+
+def test_runs_of_another_length_are_not_counted(tmp_path):
+    run = write_run(tmp_path / "runs", "Hopper", "sac", "vanilla", 0, rows=10, episodes=2)
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    (run / "config.yaml").write_text(yaml.safe_dump({**config, "steps": 80_000}))
+    page = pages_of(tmp_path / "runs", tmp_path / "docs")["results.md"]
+    assert "Not counted: `Hopper-sac-vanilla-s0` (it has 80000 steps, not 1,000,000)" in page
+    assert "| SAC, Hopper | 0 of 40 | not yet measured |" in page
+
+
+def test_runs_that_diverged_are_named(tmp_path):
+    for seed in (0, 1):
+        write_run(tmp_path / "runs", "Hopper", "sac", "fixed", seed, rows=10, episodes=2)
+    run = tmp_path / "runs" / "Hopper-sac-fixed-s1"
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "status": "diverged"}))
+    (run / "evaluation.csv").unlink()
+    page = pages_of(tmp_path / "runs", tmp_path / "docs")["results.md"]
+    assert "| SAC, Hopper | 1 of 40 |" in page
+    assert ", 1 diverged |" in page
+
+
+def test_figures_of_learners_that_are_gone_do_not_stay(partial, tmp_path):
+    write_pages(partial, tmp_path)
+    write_pages(tmp_path / "nothing", tmp_path)
+    assert not list((tmp_path / "images").iterdir())

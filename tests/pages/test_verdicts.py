@@ -1,0 +1,226 @@
+"""Verdicts by their printed rules, and the sums behind them worked by hand."""
+
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drspcrl.data import paper_results
+from drspcrl.report.results import NOMINAL, Group, Results
+from drspcrl.runs import read_run
+from drspcrl.statistics import Estimate, count_wins, headline_gain, mean_interval
+from protocol_pages import verdicts
+from protocol_pages.evidence import SEVEN, Evidence, read_evidence
+from protocol_pages.robustness_claims import (
+    find_cells,
+    find_gain,
+    find_growth,
+    find_narrowing,
+    find_stable,
+    find_wr2l,
+)
+from protocol_pages.sums import bootstrap, gain, growth, mean_gain, narrowing, part, share_in_top
+from protocol_pages.training_claims import find_smooth
+from synthetic_runs import write_run
+
+HOPPER: Group = ("ppo", "Hopper")
+SETTINGS = tuple(
+    (kind, level)
+    for kind in ("action", "observation", "environment")
+    for level in (0.1, 0.2, 0.3, 0.4, 0.5)
+)
+
+
+def made(value, low, high):
+    return Estimate(value, low, high, 10, "")
+
+
+@pytest.mark.parametrize(
+    ("estimate", "paper", "verdict"),
+    [
+        (made(0.3, 0.1, 0.5), 0.241, "holds"),
+        (made(0.2, 0.1, 0.5), 0.241, "holds in direction, not in size"),
+        (made(0.2, 0.1, 0.5), None, "holds"),
+        (made(0.2, -0.1, 0.5), None, "undecided"),
+        (made(0.2, nan, nan), None, "undecided"),
+        (made(-0.2, -0.3, -0.1), None, "does not hold"),
+        (made(nan, nan, nan), None, "undecided"),
+        (Estimate(nan, nan, nan, 0, ""), 0.241, "not yet measured"),
+    ],
+)
+def test_above(estimate, paper, verdict):
+    assert verdicts.above(estimate, paper) == verdict
+    assert verdict in verdicts.RULES
+
+
+def test_the_level_of_no_effect_moves_the_verdict():
+    assert verdicts.above(made(0.5, 0.3, 0.7), None, nothing=2 / 7) == "holds"
+    assert verdicts.above(made(0.2, 0.1, 0.25), None, nothing=2 / 7) == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("estimate", "verdict"),
+    [
+        (made(0.1, 0.05, 0.2), "holds"),
+        (made(0.1, 0.05, 0.3), "undecided"),
+        (made(0.5, 0.3, 0.6), "does not hold"),
+        (made(0.1, nan, nan), "undecided"),
+    ],
+)
+def test_below(estimate, verdict):
+    assert verdicts.below(estimate, 0.25) == verdict
+
+
+def test_a_claim_of_several_parts_needs_them_all():
+    assert verdicts.together(["holds", "holds"]) == "holds"
+    assert verdicts.together(["holds", "undecided", "does not hold"]) == "does not hold"
+    assert verdicts.together(["holds", "undecided"]) == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("meeting", "verdict"),
+    [(20, "holds"), (19, "holds"), (18, "undecided"), (10, "undecided"), (9, "does not hold")],
+)
+def test_claims_about_every_run(meeting, verdict):
+    assert verdicts.share_of_runs(meeting, 20) == verdict
+    assert verdicts.share_of_runs(0, 0) == "not yet measured"
+
+
+def test_cells_are_counted_as_the_library_counts_them():
+    evidence = read_evidence_of_nothing()
+    cells = {}
+    for c in paper_results():
+        key = c.algorithm, c.environment, c.perturbation, c.level
+        cells.setdefault(key, {})[c.method] = c.mean
+    wins, scores = count_wins(cells.values()), part(evidence.paper, SEVEN)
+    assert share_in_top(scores, "self_paced", 1) == pytest.approx(wins.best / wins.n)
+    assert share_in_top(scores, "self_paced", 2) == pytest.approx(wins.top_two / wins.n)
+
+
+def test_the_gain_without_an_interval_is_the_librarys():
+    scores = part(read_evidence_of_nothing().paper, SEVEN)
+    assert mean_gain(scores, "self_paced") == pytest.approx(headline_gain(scores).estimate.value)
+
+
+def test_growth_by_hand():
+    # Low level: 12 against 10, +20%; high level: 6 against 4, +50%.
+    scores = {HOPPER: {"self_paced": np.array([[12.0, 6]]), "fixed": np.array([[10.0, 4]])}}
+    assert growth(scores, "self_paced", [0], [1]) == pytest.approx(0.3)
+
+
+def test_narrowing_by_hand():
+    # Half as wide in one group and twice as wide in the other: nothing in the geometric mean.
+    wide, narrow = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
+    half = {HOPPER: {"self_paced": narrow, "fixed": wide}}
+    assert narrowing(half, "self_paced", "fixed") == pytest.approx(0.5)
+    both = {**half, ("sac", "Hopper"): {"self_paced": wide, "fixed": narrow}}
+    assert narrowing(both, "self_paced", "fixed") == pytest.approx(0)
+
+
+def test_the_bootstrap_draws_seeds_and_needs_two():
+    scores = {HOPPER: {"self_paced": np.array([[1.0], [3.0]])}}
+    found = bootstrap(scores, lambda s: float(s[HOPPER]["self_paced"].mean()))
+    assert (found.value, found.low, found.high, found.n) == (2, 1, 3, 2)
+    one = bootstrap({HOPPER: {"self_paced": np.ones((1, 1))}}, lambda s: 1.0)
+    assert not one.has_interval
+    assert bootstrap({}, lambda s: 1.0).n == 0
+
+
+def test_a_gain_that_is_not_defined_is_not_called_unmeasured():
+    found = gain({HOPPER: {"self_paced": np.ones((2, 1)), "fixed": -np.ones((2, 1))}}, "self_paced")
+    assert (np.isnan(found.value), found.n) == (True, 4)
+    assert verdicts.above(found) == "undecided"
+
+
+def read_evidence_of_nothing() -> Evidence:
+    return read_evidence(Path("no such folder"))
+
+
+def evidence_of(methods: dict[str, np.ndarray], group=HOPPER) -> Evidence:
+    """Evidence of one group: method → [runs, 15]; unperturbed returns are 1,000."""
+    cells = {
+        (*group, m, s): mean_interval(x[:, i])
+        for m, x in methods.items()
+        for i, s in enumerate(SETTINGS)
+    }
+    nominal = {group: {m: np.full(len(x), 1000.0) for m, x in methods.items()}}
+    cells |= {(*group, m, NOMINAL): mean_interval(x) for m, x in nominal[group].items()}
+    nothing = read_evidence_of_nothing()
+    results = Results(SETTINGS, cells, {group: methods}, nominal)
+    return Evidence((), results, nothing.paper, nothing.plan, ())
+
+
+def returns(mean: float, spread: float = 1.0, slope: float = 0.0, seeds: int = 5) -> np.ndarray:
+    levels = np.array([level for _, level in SETTINGS])
+    seed = np.linspace(-1, 1, seeds)[:, None]
+    return mean + spread * seed + slope * (levels - 0.3)
+
+
+@pytest.fixture
+def clear_win() -> Evidence:
+    """self_paced at 150 against 100, with the advantage growing and a tenth of fixed's spread."""
+    rivals = {m: returns(100, spread=10) for m in SEVEN if m != "self_paced"}
+    return evidence_of({**rivals, "self_paced": returns(150, slope=50)})
+
+
+def test_a_clear_win_holds(clear_win):
+    found = find_gain(clear_win)
+    assert found.ours.startswith("+50.0% [")
+    assert found.verdict == "holds (1 of 12 groups)"
+    assert find_cells(("ppo",), 2, 55 / 60)(clear_win).verdict == "holds (1 of 4 groups)"
+    assert find_cells(("ppo",), 2, 55 / 60)(clear_win).ours == "15/15: 100% [100%, 100%]"
+    # (150 + 7.5 − 100) / 100 at levels 0.4 and 0.5, (150 − 7.5 − 100) / 100 at 0.1 and 0.2
+    assert find_growth(clear_win).ours.startswith("+15.0 points")
+    assert find_growth(clear_win).verdict == "holds (1 of 12 groups)"
+    assert find_narrowing(None, None, None)(clear_win).ours.startswith("narrower by +90.0%")
+
+
+def test_a_clear_loss_does_not_hold():
+    rivals = {m: returns(100) for m in SEVEN if m != "self_paced"}
+    evidence = evidence_of({**rivals, "self_paced": returns(80)})
+    assert find_gain(evidence).verdict == "does not hold (1 of 12 groups)"
+    assert find_cells(("ppo",), 2, 55 / 60)(evidence).verdict == "does not hold (1 of 4 groups)"
+
+
+def test_fewer_seeds_are_said():
+    rivals = {m: returns(100) for m in SEVEN if m != "self_paced"}
+    evidence = evidence_of({**rivals, "self_paced": returns(150, seeds=3)})
+    assert find_gain(evidence).verdict == "so far holds (1 of 12 groups)"
+
+
+def test_a_setting_that_changes_little_is_stable():
+    steady = {f"self_paced:pacing={a}": returns(100 + a) for a in (1, 10)}
+    assert find_stable("pacing")(evidence_of(steady)).verdict == "holds (1 of 3 groups)"
+    assert find_stable("rate")(evidence_of(steady)).verdict == "not yet measured"
+    shaky = {f"self_paced:pacing={a}": returns(10 * a) for a in (1, 10)}
+    assert find_stable("pacing")(evidence_of(shaky)).verdict == "does not hold (1 of 3 groups)"
+
+
+def test_wr2l_near_zero_is_near_random_actions():
+    # Random actions on HalfCheetah return −278, vanilla 1,000 here: −250 is 2% of the way.
+    group, methods = ("ppo", "HalfCheetah"), {"vanilla": returns(500)}
+    low = evidence_of({**methods, "wr2l": returns(-250)}, group)
+    assert find_wr2l(low).verdict == "holds (1 of 2 groups)"
+    assert find_wr2l(low).ours.startswith("+2.2%")
+    high = evidence_of({**methods, "wr2l": returns(400)}, group)
+    assert find_wr2l(high).verdict == "does not hold (1 of 2 groups)"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "verdict"),
+    [
+        ("0.1,0.5,0.9", "holds"),
+        ("0.1,0.9,0.86", "holds"),
+        ("0.1,0.9,0.8", "does not hold"),
+        ("0.1,0.2,0.4", "does not hold"),
+        (",,", "not yet measured"),
+    ],
+)
+def test_smooth_growth(tmp_path, epsilon, verdict):
+    folder = write_run(tmp_path, "Hopper", "ppo", "self_paced", 0, rows=1, episodes=1)
+    rows = "".join(f"{i},{value}\n" for i, value in enumerate(epsilon.split(","), start=1))
+    (folder / "metrics.csv").write_text(f"step,epsilon\n{rows}")
+    nothing = read_evidence_of_nothing()
+    evidence = Evidence((read_run(folder),), nothing.results, nothing.paper, nothing.plan, ())
+    assert find_smooth(evidence).verdict.removeprefix("so far ").startswith(verdict)
