@@ -11,7 +11,8 @@ All variants and seeds of a study are one population; only `divergences` has one
 in the output folder: the mean return of every run in every setting, and thinned training metrics;
 with `--no-evaluation` the former is left to `evaluate`, on any machine that has the run folders.
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
-means for every level of ε and of the nominal scales, over all levels of the others; `figure` draws
+means for every level of ε and of the nominal scales, over all levels of the others, or with
+`--less` differences to the same runs in another file; `figure` draws
 ε over the run, a panel for each file or, with `--by method`, for each method. Run folders go to
 `--scratch` and may be thrown away.
 """
@@ -190,9 +191,11 @@ def write(path: Path, header: tuple[str, ...], rows: list[tuple]) -> None:
 
 
 COLUMNS = ("none", "action", "observation", "environment", "all")
+Means = dict[str, dict[str, dict[str, float]]]
+"""Mean return by method, seed and kind of perturbation."""
 
 
-def read_means(path: Path) -> dict[str, dict[str, dict[str, float]]]:
+def read_means(path: Path) -> Means:
     """Mean return by method, seed and kind of perturbation; `all` is the mean of 15 settings."""
     returns: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
     with path.open(encoding="utf-8") as file:
@@ -225,9 +228,14 @@ def table(path: Path, less: str | None = None) -> str:
     return markdown(f"method less {less}", rows)
 
 
-def effects(path: Path) -> str:
-    """The same for each level of ε and of the scales, averaged over all levels of the others."""
+def effects(path: Path, less: Path | None = None) -> str:
+    """The same for each level of ε and of the scales, averaged over all levels of the others.
+
+    With `less`, of the differences to the same runs in another file, over what both files have.
+    """
     runs = read_means(path)
+    if less is not None:
+        runs = differences(runs, read_means(less))
     groups: dict[str, list[str]] = defaultdict(list)
     for method in runs:
         text = method.partition(":")[2]
@@ -243,11 +251,23 @@ def effects(path: Path) -> str:
     for label in sorted(groups, key=lambda label: (label[0] not in "v", label)):
         methods = groups[label]
         seeds = [
-            {k: np.mean([runs[m][seed][k] for m in methods]) for k in COLUMNS}
+            {k: float(np.mean([runs[m][seed][k] for m in methods])) for k in COLUMNS}
             for seed in runs[methods[0]]
         ]
         rows.append((label, seeds))
-    return markdown("mean over", rows)
+    return markdown("mean over" if less is None else f"mean over, less {less.stem}", rows)
+
+
+def differences(runs: Means, base: Means) -> Means:
+    return {
+        method: {
+            seed: {k: own[k] - base[method][seed][k] for k in COLUMNS}
+            for seed, own in seeds.items()
+            if seed in base[method]
+        }
+        for method, seeds in runs.items()
+        if method in base
+    }
 
 
 def markdown(what: str, rows: Iterable[tuple[str, list[dict[str, float]]]]) -> str:
@@ -333,7 +353,9 @@ def main(arguments: list[str] | None = None) -> None:
     tables = commands.add_parser("table")
     tables.add_argument("files", type=Path, nargs="+")
     tables.add_argument("--less", help="print differences to this method, seed by seed")
-    commands.add_parser("effects").add_argument("files", type=Path, nargs="+")
+    levels = commands.add_parser("effects")
+    levels.add_argument("files", type=Path, nargs="+")
+    levels.add_argument("--less", type=Path, help="print differences to the runs of this file")
     figures = commands.add_parser("figure")
     figures.add_argument("files", type=Path, nargs="+")
     figures.add_argument("--by", choices=("file", "method"), default="file")
@@ -347,7 +369,7 @@ def main(arguments: list[str] | None = None) -> None:
         files = {path.stem.removesuffix("-curves"): read_curves(path) for path in given.files}
         figure(by_method(given.files) if given.by == "method" else files, given.out)
     elif given.command == "effects":
-        print("\n\n".join(f"{path.stem}\n\n{effects(path)}" for path in given.files))
+        print("\n\n".join(f"{path.stem}\n\n{effects(path, given.less)}" for path in given.files))
     else:
         print("\n\n".join(f"{path.stem}\n\n{table(path, given.less)}" for path in given.files))
 
