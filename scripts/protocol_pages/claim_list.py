@@ -65,7 +65,8 @@ CLAIMS = (
         "“In HalfCheetah with PPO under environment perturbations, confidence intervals shrink by "
         "40 to 60%” (against the fixed budget).",
         "1 less the standard deviation over seeds of self_paced as a share of fixed's, averaged "
-        "over the five levels; no effect is 0, the paper's number 40%",
+        "over the five levels, with the interval of normal samples (a bootstrap of so few seeds "
+        "says nothing about a deviation); no effect is 0, the paper's number 40%",
         find_narrowing((("ppo", "HalfCheetah"),), ("environment",), 0.4),
     ),
     Claim(

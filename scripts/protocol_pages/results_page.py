@@ -22,6 +22,7 @@ from drspcrl.report.table_formats import to_markdown
 from drspcrl.report.tables import comparison_table
 from drspcrl.statistics import headline_gain, mean_interval
 from protocol_pages.evidence import FOCUS, KINDS, SEVEN, Evidence, group_title
+from protocol_pages.provenance import made_with
 from protocol_pages.sums import gain, part
 from protocol_pages.words import NOT_YET, SYNTHETIC, kind_label, mean, percent, table
 
@@ -85,10 +86,12 @@ def _state(evidence: Evidence) -> str:
         runs = [run for run in evidence.runs if (run.algorithm, run.environment) == group]
         if not runs and group not in planned:
             continue
-        rows.append([group_title(group), *_counts(evidence, group, planned.get(group))])
-    text = "## What has been run\n\n" + table(["group", "evaluated runs", "state"], rows, left=3)
+        counts = _counts(evidence, group, planned.get(group))
+        rows.append([group_title(group), *counts, made_with(runs)])
+    heads = ["group", "evaluated runs", "state", "made with"]
+    text = "## What has been run\n\n" + table(heads, rows, left=len(heads))
     if not evidence.runs:
-        text += "\nNo run has been kept yet: every number of ours below is not yet measured.\n"
+        text += "\nNo run of this length has been kept yet: every number of ours below is not yet measured.\n"
     if evidence.left_out:
         text += "\nNot counted: " + "; ".join(
             f"`{skip.path.name}` ({skip.reason})" for skip in evidence.left_out

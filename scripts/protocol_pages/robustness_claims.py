@@ -11,7 +11,19 @@ from drspcrl.statistics import Estimate
 from protocol_pages import verdicts
 from protocol_pages.evidence import FOCUS, KINDS, SEVEN, Evidence
 from protocol_pages.finding import Find, Finding, covered
-from protocol_pages.sums import Scores, bootstrap, gain, growth, narrowing, part, share_in_top
+from protocol_pages.sums import (
+    Means,
+    Scores,
+    bootstrap,
+    fall,
+    gain,
+    growth,
+    mean_where_defined,
+    means_of,
+    narrowing,
+    part,
+    share_in_top,
+)
 from protocol_pages.words import FIGURE, NOT_YET, kind_label, percent, points
 
 LOW, HIGH = (0.1, 0.2), (0.4, 0.5)
@@ -33,10 +45,10 @@ def find_cells(algorithms: Sequence[str], places: int, said: float) -> Find:
             {g: found for g, found in part(side, SEVEN).items() if g[0] in algorithms}
             for side in (evidence.results, evidence.paper)
         )
-        found = bootstrap(ours, lambda scores: share_in_top(scores, FOCUS, places))
+        found = bootstrap(ours, lambda means: share_in_top(means, FOCUS, places))
         verdict = verdicts.above(found, said, nothing=places / len(SEVEN))
         return Finding(
-            _cells(share_in_top(theirs, FOCUS, places), theirs),
+            _cells(float(share_in_top(means_of(theirs), FOCUS, places)[0]), theirs),
             NOT_YET if not ours else f"{_cells(found.value, ours)}: {_plain_share(found)}",
             covered(evidence, verdict, ours, len(theirs)),
         )
@@ -57,18 +69,18 @@ def _plain_share(estimate: Estimate) -> str:
 def find_growth(evidence: Evidence) -> Finding:
     """G at high levels less G at low ones."""
     ours, theirs = (part(r, SEVEN) for r in (evidence.results, evidence.paper))
-    found = bootstrap(ours, lambda scores: _growth(scores, evidence.results))
+    found = bootstrap(ours, lambda means: _growth(means, evidence.results))
     verdict = covered(evidence, verdicts.above(found), ours, len(theirs))
-    published = Estimate(_growth(theirs, evidence.paper), nan, nan, 0, "published means")
+    published = bootstrap(theirs, lambda means: _growth(means, evidence.paper))
     return Finding(points(published), points(found), verdict)
 
 
-def _growth(scores: Scores, results: Results) -> float:
+def _growth(means: Means, results: Results) -> np.ndarray:
     low, high = (
         [i for i, (_, level) in enumerate(results.settings) if level in levels]
         for levels in (LOW, HIGH)
     )
-    return growth(scores, FOCUS, low, high)
+    return growth(means, FOCUS, low, high)
 
 
 def find_every_kind(evidence: Evidence) -> Finding:
@@ -98,7 +110,7 @@ def find_narrowing(
     def find(evidence: Evidence) -> Finding:
         ours = part(evidence.results, (FOCUS, "fixed"), groups=groups, kinds=kinds)
         ours = {g: f for g, f in ours.items() if min(map(len, f.values())) > 1}
-        found = bootstrap(ours, lambda scores: narrowing(scores, FOCUS, "fixed"))
+        found = narrowing(ours, FOCUS, "fixed")
         theirs = groups or list(evidence.paper.runs)
         verdict = covered(evidence, verdicts.above(found, said), ours, len(theirs))
         published = _published_narrowing(evidence.paper, theirs, kinds)
@@ -148,19 +160,11 @@ def find_stable(setting: str) -> Find:
             for group, found in evidence.results.runs.items()
         }
         ours = {group: found for group, found in ours.items() if len(found) > 1}
-        found = bootstrap(ours, _fall)
+        found = bootstrap(ours, fall)
         verdict = covered(evidence, verdicts.below(found, 0.25), ours, 3)
         return Finding(FIGURE, percent(found, n=True), verdict)
 
     return find
-
-
-def _fall(scores: Scores) -> float:
-    falls = []
-    for found in scores.values():
-        means = [float(runs.mean()) for runs in found.values()]
-        falls.append((max(means) - min(means)) / max(means) if max(means) > 0 else nan)
-    return float(np.nanmean(falls)) if np.isfinite(falls).any() else nan
 
 
 def find_wr2l(evidence: Evidence) -> Finding:
@@ -172,6 +176,8 @@ def find_wr2l(evidence: Evidence) -> Finding:
         if "wr2l" in found and vanilla > floors[group[1]]:
             means = found["wr2l"].mean(axis=1, keepdims=True)
             ours[group] = {"wr2l": (means - floors[group[1]]) / (vanilla - floors[group[1]])}
-    found = bootstrap(ours, lambda made: float(np.mean([s["wr2l"].mean() for s in made.values()])))
+    found = bootstrap(
+        ours, lambda means: mean_where_defined([x["wr2l"].mean(axis=1) for x in means.values()])
+    )
     verdict = covered(evidence, verdicts.below(found, 0.1), ours, 2)
     return Finding(FIGURE, percent(found, n=True), verdict)

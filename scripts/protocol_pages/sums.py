@@ -5,14 +5,17 @@ from dataclasses import replace
 from math import nan
 
 import numpy as np
+from scipy.special import polygamma
 
 from drspcrl.report.results import Group, Results
 from drspcrl.statistics import Estimate, headline_gain
-from drspcrl.statistics.bootstrap import percentile_interval
+from drspcrl.statistics.bootstrap import percentile_interval, resample
 from drspcrl.statistics.groups import count_runs
 
 Scores = Mapping[Group, Mapping[str, np.ndarray]]
-"""(algorithm, task) → method → [runs, ...]."""
+"""(algorithm, task) → method → [runs, settings]."""
+Means = Mapping[Group, Mapping[str, np.ndarray]]
+"""(algorithm, task) → method → [replicates, settings]."""
 
 REPLICATES = 2000
 
@@ -51,72 +54,106 @@ def gain(scores: Scores, method: str) -> Estimate:
     return found if found.n else replace(found, n=count_runs(list(scores.values())))
 
 
-def bootstrap(scores: Scores, statistic: Callable[[Scores], float]) -> Estimate:
-    """A statistic with the interval of a bootstrap over seeds, within each (group, method).
+def bootstrap(scores: Scores, statistic: Callable[[Means], np.ndarray]) -> Estimate:
+    """A statistic of means over seeds, with a bootstrap over seeds within each (group, method).
 
-    No interval where a method has a single run in a group.
+    Args:
+        scores: What the runs returned; there is no interval where a method has a single run.
+        statistic: From means [replicates, settings] of every group and method to [replicates].
     """
+    name = "bootstrap over seeds"
     arrays = [runs for methods in scores.values() for runs in methods.values()]
-    runs = sum(map(len, arrays))
     if not arrays:
-        return Estimate(nan, nan, nan, 0, "bootstrap over seeds")
-    value, name = statistic(scores), "bootstrap over seeds"
+        return Estimate(nan, nan, nan, 0, name)
+    value, runs = float(statistic(means_of(scores))[0]), sum(map(len, arrays))
     if min(map(len, arrays)) < 2:
         return Estimate(value, nan, nan, runs, name)
     random = np.random.default_rng(0)
-    drawn = np.array([statistic(_again(scores, random)) for _ in range(REPLICATES)])
-    finite = drawn[np.isfinite(drawn)]
-    low, high = percentile_interval(finite, 0.95) if len(finite) else (nan, nan)
+    drawn = statistic(
+        {
+            group: {m: resample(x, REPLICATES, random).mean(axis=1) for m, x in methods.items()}
+            for group, methods in scores.items()
+        }
+    )
+    defined = drawn[np.isfinite(drawn)]
+    low, high = percentile_interval(defined, 0.95) if len(defined) else (nan, nan)
     return Estimate(value, float(low), float(high), runs, name)
 
 
-def _again(scores: Scores, random: np.random.Generator) -> Scores:
+def means_of(scores: Scores) -> Means:
+    """Means over seeds, as one replicate."""
     return {
-        group: {m: runs[random.integers(len(runs), size=len(runs))] for m, runs in methods.items()}
+        group: {m: runs.mean(axis=0)[None] for m, runs in methods.items()}
         for group, methods in scores.items()
     }
 
 
-def share_in_top(scores: Scores, method: str, places: int) -> float:
+def share_in_top(means: Means, method: str, places: int) -> np.ndarray:
     """Share of the cells (group and setting) where at most places − 1 methods do better."""
     won = []
-    for methods in scores.values():
-        means = {name: runs.mean(axis=0) for name, runs in methods.items()}
-        better = sum((mean > means[method]) for name, mean in means.items() if name != method)
-        won.append(np.asarray(better) < places)
-    return float(np.concatenate(won).mean())
+    for methods in means.values():
+        others = [mean for name, mean in methods.items() if name != method]
+        won.append(np.sum([mean > methods[method] for mean in others], axis=0) < places)
+    return np.concatenate(won, axis=1).mean(axis=1)
 
 
-def mean_gain(scores: Scores, method: str) -> float:
-    """G without an interval, for a statistic that combines several."""
-    gains = []
-    for methods in scores.values():
-        means = {name: float(runs.mean()) for name, runs in methods.items()}
-        best = max(mean for name, mean in means.items() if name != method)
-        gains.append((means[method] - best) / best if best > 0 else nan)
-    return float(np.nanmean(gains)) if np.isfinite(gains).any() else nan
-
-
-def growth(scores: Scores, method: str, low: Sequence[int], high: Sequence[int]) -> float:
+def growth(means: Means, method: str, low: Sequence[int], high: Sequence[int]) -> np.ndarray:
     """G over the columns of high levels less G over those of low ones."""
-    ends = [
-        mean_gain({g: {m: x[:, columns] for m, x in found.items()} for g, found in scores.items()},
-                  method)
-        for columns in (high, low)
-    ]  # fmt: skip
-    return ends[0] - ends[1]
+    at_low, at_high = (
+        {g: {m: x[:, columns] for m, x in methods.items()} for g, methods in means.items()}
+        for columns in (low, high)
+    )
+    return mean_gain(at_high, method) - mean_gain(at_low, method)
 
 
-def narrowing(scores: Scores, method: str, rival: str) -> float:
+def mean_gain(means: Means, method: str) -> np.ndarray:
+    """G in every replicate."""
+    gains = []
+    for methods in means.values():
+        M = {name: mean.mean(axis=1) for name, mean in methods.items()}
+        best = np.max([mean for name, mean in M.items() if name != method], axis=0)
+        gains.append((M[method] - best) / np.where(best > 0, best, nan))
+    return mean_where_defined(gains)
+
+
+def fall(means: Means) -> np.ndarray:
+    """(M of the best method − M of the worst) / M of the best, mean over groups."""
+    falls = []
+    for methods in means.values():
+        M = np.array([mean.mean(axis=1) for mean in methods.values()])
+        best = M.max(axis=0)
+        falls.append((best - M.min(axis=0)) / np.where(best > 0, best, nan))
+    return mean_where_defined(falls)
+
+
+def mean_where_defined(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Mean over groups, [groups][replicates] → [replicates], nan where no group is defined."""
+    stacked = np.array(values)
+    defined = np.isfinite(stacked)
+    count = defined.sum(axis=0)
+    return np.where(defined, stacked, 0).sum(axis=0) / np.where(count > 0, count, nan)
+
+
+def narrowing(scores: Scores, method: str, rival: str) -> Estimate:
     """1 less the method's standard deviation over seeds, as a share of the rival's.
 
     Deviations are averaged over the settings of a group; over groups the shares have a geometric
     mean, so that twice as wide and half as wide cancel. With as many seeds on either side this is
-    the share by which intervals are narrower.
+    the share by which intervals are narrower. A bootstrap of five seeds cannot tell how sure a
+    deviation is, so the interval is that of normal samples, whose log deviation has the variance
+    ψ′((n − 1)/2)/4; the settings of a run are taken as wholly dependent, which is cautious.
     """
-    logs = []
+    logs, variances, runs = [], [], 0
     for methods in scores.values():
-        spread = {m: methods[m].std(axis=0, ddof=1).mean() for m in (method, rival)}
-        if min(spread.values()) > 0:
-            logs.append(np.log(spread[method] / spread[rival]))
-    return 1 - float(np.exp(np.mean(logs))) if logs else nan
+        pair = methods[method], methods[rival]
+        own, other = (x.std(axis=0, ddof=1).mean() for x in pair)
+        if min(own, other) > 0:
+            logs.append(np.log(own / other))
+            variances.append(sum(polygamma(1, (len(x) - 1) / 2) / 4 for x in pair))
+            runs += sum(map(len, pair))
+    name = "log ratio of standard deviations, normal theory"
+    if not logs:
+        return Estimate(nan, nan, nan, 0, name)
+    middle, half = np.mean(logs), 1.96 * np.sqrt(np.sum(variances)) / len(logs)
+    value, low, high = (float(1 - np.exp(x)) for x in (middle, middle + half, middle - half))
+    return Estimate(value, low, high, runs, name)

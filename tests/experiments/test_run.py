@@ -111,6 +111,18 @@ def test_a_time_limit_leaves_the_rest_for_the_next_command(file, straight, tmp_p
     assert_same(straight, tmp_path)
 
 
+@pytest.mark.slow
+def test_training_first_and_evaluating_later_is_the_same(file, straight, tmp_path):
+    told = run(file, tmp_path, "--no-evaluate")
+    assert told.returncode == 0
+    assert "4 runs finished" in told.stdout
+    assert not list(tmp_path.rglob("evaluation*"))
+    told = run(file, tmp_path)
+    assert told.returncode == 0
+    assert "4 runs evaluated" in told.stdout
+    assert_same(straight, tmp_path)
+
+
 BREAKS = """
 import sys, time
 from pathlib import Path

@@ -70,8 +70,8 @@ def test_with_no_runs_at_all_every_claim_is_not_yet_measured(tmp_path):
     pages = pages_of(tmp_path / "nothing", tmp_path / "docs")
     for row in claim_rows(pages["claims.md"]):
         assert row[3:] == ["not yet measured", "**not yet measured**"]
-    assert "No run has been kept yet" in pages["results.md"]
-    assert pages["results.md"].count("0 of 40 | not yet measured") == 6
+    assert "No run of this length has been kept yet" in pages["results.md"]
+    assert pages["results.md"].count("0 of 40 | not yet measured | – |") == 6
     assert not list((tmp_path / "docs" / "images").iterdir())
 
 
@@ -86,7 +86,8 @@ def test_the_papers_own_tables_are_recomputed(tmp_path):
 def test_a_partial_group_says_how_partial_it_is(partial_pages):
     results, claims = (partial_pages[name] for name in PAGES)
     assert "| SAC, HalfCheetah | 16 of 40 | partial: fewer than 5 seeds of vanilla" in results
-    assert "| SAC, Hopper | 0 of 40 | not yet measured |" in results
+    assert "**4 episodes** for each setting" in results
+    assert "| SAC, Hopper | 0 of 40 | not yet measured | – |" in results
     rows = claim_rows(claims)
     for number in (1, 3, 4, 5, 6, 8, 9, 10, 11, 12):
         assert rows[number - 1][4].startswith("**so far "), rows[number - 1]
@@ -143,6 +144,25 @@ def test_runs_of_another_length_are_not_counted(tmp_path):
     assert "| SAC, Hopper | 0 of 40 | not yet measured |" in page
 
 
+def test_what_runs_were_made_with_is_said(tmp_path):
+    for seed, draws in ((0, 8), (1, 16)):
+        run = write_run(tmp_path / "runs", "Hopper", "sac", "fixed", seed, rows=5, episodes=100)
+        info = json.loads((run / "run.json").read_text())
+        facts = {
+            "commit": "0123456789",
+            "versions": {"mujoco": "4.0.0"},
+            "machine": {"device": "gpu"},
+        }
+        (run / "run.json").write_text(json.dumps({**info, **facts}))
+        config = yaml.safe_load((run / "config.yaml").read_text())
+        config["population"] = {"settings": {"draws": draws}}
+        (run / "config.yaml").write_text(yaml.safe_dump(config))
+    page = pages_of(tmp_path / "runs", tmp_path / "docs")["results.md"]
+    # Unlike settings within a group would be no comparison, so they are shown.
+    told = "settings `draws=16` and `draws=8`; commit 0123456; MuJoCo 4.0.0; on gpu |"
+    assert told in page
+
+
 def test_runs_that_diverged_are_named(tmp_path):
     for seed in (0, 1):
         write_run(tmp_path / "runs", "Hopper", "sac", "fixed", seed, rows=10, episodes=2)
@@ -152,7 +172,7 @@ def test_runs_that_diverged_are_named(tmp_path):
     (run / "evaluation.csv").unlink()
     page = pages_of(tmp_path / "runs", tmp_path / "docs")["results.md"]
     assert "| SAC, Hopper | 1 of 40 |" in page
-    assert ", 1 diverged |" in page
+    assert ", 1 diverged | **2 episodes**" in page
 
 
 def test_figures_of_learners_that_are_gone_do_not_stay(partial, tmp_path):
