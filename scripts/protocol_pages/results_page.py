@@ -91,7 +91,15 @@ def _state(evidence: Evidence) -> str:
     heads = ["group", "evaluated runs", "state", "made with"]
     text = "## What has been run\n\n" + table(heads, rows, left=len(heads))
     if not evidence.runs:
-        text += "\nNo run of this length has been kept yet: every number of ours below is not yet measured.\n"
+        text += (
+            "\nNo run of this length has been kept yet: every number of ours below is not yet "
+            "measured.\n"
+        )
+    if any(run.status == "diverged" for run in evidence.runs):
+        text += (
+            "\nA run that diverged has no final policy and is missing from every mean below, which "
+            "flatters its method.\n"
+        )
     if evidence.left_out:
         text += "\nNot counted: " + "; ".join(
             f"`{skip.path.name}` ({skip.reason})" for skip in evidence.left_out

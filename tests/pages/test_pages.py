@@ -66,6 +66,11 @@ def test_the_committed_pages_are_what_the_committed_digests_give(tmp_path):
         assert np.abs(before - after).mean() < 0.01, f"docs/images/{name} is stale"
 
 
+def test_the_committed_digests_stay_small():
+    files = [file for file in (ROOT / "results" / "protocol").rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) <= 6_000_000
+
+
 def test_with_no_runs_at_all_every_claim_is_not_yet_measured(tmp_path):
     pages = pages_of(tmp_path / "nothing", tmp_path / "docs")
     for row in claim_rows(pages["claims.md"]):
@@ -172,6 +177,7 @@ def test_runs_that_diverged_are_named(tmp_path):
     (run / "evaluation.csv").unlink()
     page = pages_of(tmp_path / "runs", tmp_path / "docs")["results.md"]
     assert "| SAC, Hopper | 1 of 40 |" in page
+    assert "which flatters its method" in page
     assert ", 1 diverged | **2 episodes**" in page
 
 
