@@ -156,10 +156,11 @@ class Robust:
         true = origin.next_observation[:, None]
         if self.nominal.moves_states:
             true = true + drawn.process
+        actuator = drawn.actuator if self.nominal.moves_actions else None
         z = jax.random.normal(z_key, origin.action.shape)
         return Faced(
             origin=origin,
-            situation=Situation(true, true + drawn.sensor, drawn.actuator),
+            situation=Situation(true, true + drawn.sensor, actuator),
             probabilities=jax.nn.softmax(drawn.log_weight, axis=1),
             z=z[:, None],
             alive=alive,

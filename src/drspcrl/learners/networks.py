@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -71,17 +71,17 @@ def apply(
         return _apply_rounded(network, inputs, activation)
     x = _entering(network[0].kernel, inputs)
     for layer, following in itertools.pairwise(network):
-        x = activation(_plus(layer.bias, x)) @ following.kernel
+        x = _times(activation(_plus(layer.bias, x)), following.kernel)
     return _plus(network[-1].bias, x)
 
 
 def _entering(kernel: Array, inputs: Sequence[Array]) -> Array:
     """Inputs side by side times the kernel."""
     if len({part.shape[:-1] for part in inputs}) == 1:
-        return jnp.concatenate(inputs, axis=-1) @ kernel
+        return _times(jnp.concatenate(inputs, axis=-1), kernel)
     ends = list(itertools.accumulate(part.shape[-1] for part in inputs))
     rows = jnp.split(kernel, ends[:-1])
-    products = [part @ own for part, own in zip(inputs, rows, strict=True)]
+    products = [_times(part, own) for part, own in zip(inputs, rows, strict=True)]
     return functools.reduce(jnp.add, products)
 
 
@@ -106,8 +106,18 @@ def _apply_rounded(
         x = jnp.minimum(activation(_plus(layer.bias.astype(precision), x)), largest)
         # Only the output leaves in the format of the biases.
         kind = layer.bias.dtype if following is network[-1] else precision
-        x = jnp.matmul(x, following.kernel, preferred_element_type=kind)
+        x = _times(x, following.kernel, kind)
     return _plus(network[-1].bias, x.astype(network[-1].bias.dtype))
+
+
+def _times(x: Array, kernel: Array, kind: Any = None) -> Array:
+    """x [..., inputs] times the kernel as one product of two matrices.
+
+    XLA sees through further axes on its own, but not on a CPU through those of `vmap` as well.
+    """
+    rows = x.reshape(-1, x.shape[-1])
+    product = jnp.matmul(rows, kernel, preferred_element_type=kind)
+    return product.reshape(*x.shape[:-1], kernel.shape[-1])
 
 
 def _plus(bias: Array, x: Array) -> Array:

@@ -96,6 +96,11 @@ class NominalModel(ABC):
         """Whether w may be anything but 0; if not, all draws of a state share what depends on s."""
         return True
 
+    @property
+    def moves_actions(self) -> bool:
+        """Whether ν may be anything but 0; if not, actions arrive as they are wanted."""
+        return True
+
     @abstractmethod
     def init(self, key: Array, observation_size: int, action_size: int) -> Any:
         """What the model knows before it has seen anything."""

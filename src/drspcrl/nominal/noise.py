@@ -64,6 +64,11 @@ class Noise(NominalModel):
         """Whether process noise is drawn."""
         return "process" in self.kinds
 
+    @property
+    def moves_actions(self) -> bool:
+        """Whether actuator noise is drawn."""
+        return "actuator" in self.kinds
+
     def init(self, key: Array, observation_size: int, action_size: int) -> NoiseState:
         """No spread: relative noise begins with the first batch."""
         del key, action_size
