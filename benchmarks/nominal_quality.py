@@ -16,26 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from drspcrl.data import cleanrl_returns
 from drspcrl.envs import make
 from drspcrl.policy import load_policy
 from drspcrl.runs import Run, read_run
 from drspcrl.trainer import TrainConfig, train
 
-# CleanRL's published returns at 1M steps (v4 tasks, 3 seeds): mean, standard deviation.
-CLEANRL = {
-    ("ppo", "Hopper"): (2383, 272),
-    ("ppo", "Walker2d"): (2288, 572),
-    ("ppo", "HalfCheetah"): (1443, 46),
-    ("ppo", "Humanoid"): (716, 49),
-    ("sac", "Hopper"): (2310, 343),
-    ("sac", "Walker2d"): (3591, 911),
-    ("sac", "HalfCheetah"): (9635, 1424),
-    ("sac", "Humanoid"): (4996, 686),
-    ("ddpg", "Hopper"): (1577, 819),
-    ("ddpg", "Walker2d"): (1240, 390),
-    ("ddpg", "HalfCheetah"): (10374, 157),
-    ("ddpg", "Humanoid"): (1700, 694),
-}
 EPISODES = 20
 FINAL_COLUMNS = (
     "algorithm", "env", "seed", "steps", "status", "return", "length", "seconds", "cleanrl_1m"
@@ -106,11 +92,11 @@ def group(algorithm: str, env: str, given: argparse.Namespace, seconds: float) -
     )
     folders = train(config)
     took = time.monotonic() - begun
-    mean, std = CLEANRL.get((algorithm, env), (float("nan"), float("nan")))
+    mean, std = cleanrl_returns().get((algorithm, env), (float("nan"), float("nan")))
     for run in map(read_run, folders):
         returns, length = judge(run)
         row = (algorithm, env, run.seed, run.info["steps"], run.status, f"{returns:.1f}",
-               f"{length:.1f}", f"{took:.1f}", f"{mean}±{std}")  # fmt: skip
+               f"{length:.1f}", f"{took:.1f}", f"{mean:.0f}±{std:.0f}")  # fmt: skip
         print(*row, flush=True)
         append(given.out / "final.csv", FINAL_COLUMNS, [row])
         append(given.out / "curves.csv", ("algorithm", "env", "seed", "step", "return"), curve(run))

@@ -49,7 +49,10 @@ def batches(members: int, block: int) -> Batch:
 def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Callable[[], float]:
     """A function that times one dispatch; milliseconds per member and update."""
     members, against = given.members, uncertainty(given.members, given)
-    robust = None if changes is None else robust_backup(resolve(name, changes, 1000), against)
+    platform = jax.devices()[0].platform
+    robust = None
+    if changes is not None:
+        robust = robust_backup(resolve(name, changes, 1000), against, platform)
     kind, hyper = LEARNERS[name]
     learner = kind(robust=robust)
     block = given.block
@@ -58,7 +61,7 @@ def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Call
     update = jax.jit(
         jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)),
         donate_argnums=0,
-        compiler_options=learning_options(jax.devices()[0].platform),
+        compiler_options=learning_options(platform),
     )
     data, numbers = batches(members, block), stack([hyper()] * members)
     now = {"state": state, "done": 0}

@@ -12,9 +12,9 @@ in the output folder: the mean return of every run in every setting, and thinned
 with `--no-evaluation` the former is left to `evaluate`, on any machine that has the run folders.
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
 means for every level of ε and of the nominal scales, over all levels of the others, or with
-`--less` differences to the same runs in another file; `figure` draws
-ε over the run, a panel for each file or, with `--by method`, for each method. Run folders go to
-`--scratch` and may be thrown away.
+`--less` differences to the same runs in another file; `figure` draws ε over the run, a panel for
+each file or, with `--by method`, for each method. Run folders go to `--scratch` and may be thrown
+away.
 """
 
 import argparse

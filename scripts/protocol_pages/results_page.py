@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from drspcrl.data import cleanrl_returns
 from drspcrl.report.curves import curves_of_runs
 from drspcrl.report.figures.paint import Paint
 from drspcrl.report.figures.training import training
@@ -25,22 +26,6 @@ from protocol_pages.evidence import FOCUS, KINDS, SEVEN, Evidence, group_title
 from protocol_pages.provenance import made_with
 from protocol_pages.sums import gain, part
 from protocol_pages.words import NOT_YET, SYNTHETIC, kind_label, mean, percent, table
-
-# Means and standard deviations at 1M steps on the v4 tasks, three seeds (docs/nominal_quality.md).
-CLEANRL = {
-    ("ppo", "Hopper"): (2383, 272),
-    ("ppo", "Walker2d"): (2288, 572),
-    ("ppo", "HalfCheetah"): (1443, 46),
-    ("ppo", "Humanoid"): (716, 49),
-    ("sac", "Hopper"): (2310, 343),
-    ("sac", "Walker2d"): (3591, 911),
-    ("sac", "HalfCheetah"): (9635, 1424),
-    ("sac", "Humanoid"): (4996, 686),
-    ("ddpg", "Hopper"): (1577, 819),
-    ("ddpg", "Walker2d"): (1240, 390),
-    ("ddpg", "HalfCheetah"): (10374, 157),
-    ("ddpg", "Humanoid"): (1700, 694),
-}
 
 INTRODUCTION = (
     "# Results\n\n"
@@ -167,8 +152,8 @@ def _nominal(evidence: Evidence) -> str:
         cells = [evidence.results.cell(*group, method, NOMINAL) for method in methods]
         if not any(cell.n for cell in cells) and group not in _planned(evidence):
             continue
-        published = CLEANRL.get(group)
-        theirs = f"{published[0]:,} ± {published[1]:,}" if published else "–"
+        published = cleanrl_returns().get(group)
+        theirs = f"{published[0]:,.0f} ± {published[1]:,.0f}" if published else "–"
         ours = [mean(cell) if cell.n else NOT_YET for cell in cells]
         rows.append([group_title(group), *ours, theirs])
     heads = ["group", *(f"`{m}`" for m in methods), "CleanRL (v4, 3 seeds, mean ± sd)"]

@@ -112,3 +112,30 @@ def test_differences_are_taken_seed_by_seed(study, returns):
     found = study.table(returns, less="base")
     assert "| m | 50 ± 635 | 5 ± 64 | 10 ± 127 | 15 ± 191 | 10 ± 127 |" in found
     assert "| base |" not in found
+
+
+def written(path: Path, numbers: dict[str, tuple[float, float]]) -> Path:
+    """A file of two seeds in which a method's return is the same in every setting."""
+    lines = ["method,seed,perturbation,level,return"]
+    for method, seeds in numbers.items():
+        lines += [
+            f'"{method}",{seed},{kind},0.1,{value}'
+            for seed, value in enumerate(seeds)
+            for kind in ("none", "action", "observation", "environment")
+        ]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_an_effect_is_a_mean_over_the_other_levels_of_each_seed(study, tmp_path):
+    one, two = "fixed:epsilon_budget=1,sensor=0.1", "fixed:epsilon_budget=1,sensor=0.2"
+    numbers = {one: (1.0, 2.0), two: (3.0, 6.0), "nominal:sensor=0.1": (5.0, 5.0)}
+    found = study.effects(written(tmp_path / "a.csv", numbers))
+    assert "| ε = 1 | 3 ± 13 |" in found  # seeds (2, 4)
+    assert "| σ = 0.1 | 3 ± 3 |" in found  # seeds (3, 3.5)
+    less = study.effects(
+        tmp_path / "a.csv", written(tmp_path / "b.csv", {one: (1.0, 1.0), "vanilla": (9.0, 9.0)})
+    )
+    assert "| ε = 1 | 0 ± 6 |" in less  # only what both have: seeds (0, 1)
+    assert "vanilla" not in less
+    assert "σ = 0.2" not in less

@@ -1,4 +1,4 @@
-"""Data that ships with the package: the paper's tables and the returns of random actions."""
+"""Data that ships with the package: the paper's tables, CleanRL's returns, those of random actions."""
 
 import csv
 from collections.abc import Iterator
@@ -44,6 +44,17 @@ def random_returns() -> dict[str, float]:
     Measured by `python scripts/random_returns.py`, which also writes n and the versions.
     """
     return {row["environment"]: float(row["mean"]) for row in _rows("random_returns.csv")}
+
+
+def cleanrl_returns() -> dict[tuple[str, str], tuple[float, float]]:
+    """CleanRL's published returns by learner and task: mean and standard deviation over 3 seeds.
+
+    At 1M steps on the v4 tasks, from training episodes; docs/nominal_quality.md has the source.
+    """
+    return {
+        (row["algorithm"], row["environment"]): (float(row["mean"]), float(row["std"]))
+        for row in _rows("cleanrl_returns.csv")
+    }
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:

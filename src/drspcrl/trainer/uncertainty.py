@@ -75,9 +75,7 @@ def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> Nominal
     return Noise(settings["relative"], used)
 
 
-def robust_backup(
-    settings: dict[str, Any], uncertainty: Uncertainty, platform: str = "cpu"
-) -> Robust:
+def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty, platform: str) -> Robust:
     """The robust backup that settings describe.
 
     Args:
