@@ -1,4 +1,4 @@
-"""Data that ships with the package: the paper's tables, CleanRL's returns, those of random actions."""
+"""Data that ships with the package: the paper's tables, CleanRL's and random actions' returns."""
 
 import csv
 from collections.abc import Iterator
