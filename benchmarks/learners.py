@@ -69,7 +69,8 @@ def acting(loop: Loop, seconds: float) -> float:
 
     def work() -> int:
         steps = np.int32(loop.steps)
-        np.asarray(loop._act(loop.state, loop._outcome, loop._act_keys, loop.hyper, steps))
+        members = loop.state, loop._outcome, loop._act_keys, loop.hyper, loop.uncertainty
+        np.asarray(loop._act(*members, steps))
         return 1
 
     return 1e3 / rate(work, seconds)

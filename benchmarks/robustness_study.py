@@ -38,6 +38,15 @@ from drspcrl.trainer import TrainConfig, train
 
 RADII, SENSORS, PROCESSES = (0.1, 0.3, 1.0), (0.05, 0.1, 0.2), (0.0, 0.01, 0.03)
 ACTUATORS = (0.1, 0.3)
+# One thing at a time beside the defaults of self_paced, then rollouts under noise with others.
+CHANGES = (
+    *("actuator=0.1", "actuator=0.3", "sensor=0.0,actuator=0.3", "sensor=0.0,process=0.03"),
+    *("pacing=0.3", "pacing=3.0", "rate=1.0", "rate=4.0", "epsilon_budget=0.1"),
+    *("epsilon_budget=0.3", "epsilon_budget=2.0", "warmup_updates=75"),
+    *("rollout_noise=1.0", "rollout_noise=1.0,actuator=0.1", "rollout_noise=1.0,actuator=0.3"),
+    *("rollout_noise=1.0,sensor=0.05", "rollout_noise=1.0,sensor=0.2"),
+    *("rollout_noise=2.0", "rollout_noise=1.0,sensor=0.0,actuator=0.3"),
+)
 
 
 def around(radii: Iterable[float] = RADII, **scales: float) -> list[str]:
@@ -83,6 +92,11 @@ STUDIES: dict[str, list[Part]] = {
     "actuators": [
         Part([m for s, a in product((0.0, 0.1), ACTUATORS)
               for m in around((0.3, 1.0), sensor=s, actuator=a)])
+    ],
+    "defaults": [
+        Part(["vanilla", "nominal", "self_paced",
+              *(f"self_paced:{change}" for change in CHANGES),
+              *(f"{method}:rollout_noise=1.0" for method in ("nominal", "linear", "fixed"))])
     ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",

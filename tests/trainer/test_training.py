@@ -64,7 +64,9 @@ def test_acting_lags_one_iteration_and_not_more(small_loop):
     after = jax.tree.map(np.asarray, loop.state.actor)
     assert not np.array_equal(before[0].kernel, after[0].kernel)
     state = loop.state._replace(actor=before)
-    expected = loop._act(state, outcome, loop._act_keys, loop.hyper, np.int32(steps))
+    expected = loop._act(
+        *(state, outcome, loop._act_keys, loop.hyper, loop.uncertainty), np.int32(steps)
+    )
     np.testing.assert_array_equal(taken[0], expected)
 
 

@@ -166,6 +166,13 @@ class Robust:
             alive=alive,
         )
 
+    def met(
+        self, state: RobustState, observations: Array, scales: Scales, action_size: int, key: Array
+    ) -> Situation:
+        """What a policy meets in states [E, O] where rollouts carry the nominal noise."""
+        η, ν = self.nominal.sample_now(state.nominal, key, scales, observations, action_size)
+        return Situation(observations, observations + η, ν if self.nominal.moves_actions else None)
+
     def worst_case(
         self, state: RobustState, value: DrawnValue, faced: Faced, epsilon: Array
     ) -> tuple[Worst, Array, Array]:

@@ -39,6 +39,8 @@ class DDPGHyper(NamedTuple):
         actor_lr: learning rate of the actor.
         critic_lr: learning rate of the critic.
         exploration: standard deviation of the noise on actions in [−1, 1].
+        rollout_noise: nominal sensor and actuator noise that experience is gathered under, as a
+            multiple of what draws are made of; a plain learner has none.
     """
 
     discount: Array | float = 0.99
@@ -46,6 +48,7 @@ class DDPGHyper(NamedTuple):
     actor_lr: Array | float = 3e-4
     critic_lr: Array | float = 3e-4
     exploration: Array | float = 0.1
+    rollout_noise: Array | float = 0.0
 
 
 class DDPGState(NamedTuple):

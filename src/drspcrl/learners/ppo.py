@@ -22,7 +22,7 @@ from drspcrl.learners.experience import Drawn, Rollout, applied, successors
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import CLIP, Moments
 from drspcrl.learners.outlook import Outlook, outlook, start_value
-from drspcrl.learners.privileged import Privileged, Scene, critic_network, noise_now
+from drspcrl.learners.privileged import Privileged, Scene, critic_network
 from drspcrl.learners.signals import dual_gap, metrics_of, signal_of
 from drspcrl.learners.surrogate import (
     Lesson,
@@ -268,7 +268,7 @@ class PPO:
         # A key of its own, so that exploration is that of the plain learner.
         key, actions = jax.random.fold_in(key, _NOISE), state.parameters.log_std.shape[-1]
         nominal, known = self.robust.nominal, state.robust.nominal
-        return noise_now(nominal, known, key, uncertainty.scales, observations, actions)
+        return nominal.sample_now(known, key, uncertainty.scales, observations, actions)
 
     def _minibatch_step(
         self, carry: tuple, part: Lesson, hyper: PPOHyper, rate: Array

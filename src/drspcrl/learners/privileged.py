@@ -64,19 +64,6 @@ def critic_network(
     return (Layer(jnp.concatenate([first.kernel, blind]), first.bias), *rest)
 
 
-def noise_now(
-    nominal: NominalModel, state: Any, key: Array, scales: Scales, observations: Array, actions: int
-) -> tuple[Array, Array]:
-    """η [E, O] and ν [E, A] for one step in states [E, O]."""
-
-    def one(key: Array, observation: Array) -> tuple[Array, Array]:
-        here = Transition(observation, jnp.zeros(actions), observation)
-        drawn = nominal.sample(state, key, scales, here, 1)
-        return drawn.sensor[0], drawn.actuator[0]
-
-    return jax.vmap(one)(jax.random.split(key, len(observations)), observations)
-
-
 def draws_after(
     nominal: NominalModel, state: Any, key: Array, scales: Scales, scene: Scene, n: int
 ) -> Draws:

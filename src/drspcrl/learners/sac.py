@@ -35,6 +35,8 @@ class SACHyper(NamedTuple):
         critic_lr: learning rate of the critics.
         temperature_lr: learning rate of the temperature.
         entropy_per_action: the entropy aimed at, in nats per action dimension.
+        rollout_noise: nominal sensor and actuator noise that experience is gathered under, as a
+            multiple of what draws are made of; a plain learner has none.
     """
 
     discount: Array | float = 0.99
@@ -43,6 +45,7 @@ class SACHyper(NamedTuple):
     critic_lr: Array | float = 1e-3
     temperature_lr: Array | float = 1e-3
     entropy_per_action: Array | float = -1.0
+    rollout_noise: Array | float = 0.0
 
 
 class SACState(NamedTuple):

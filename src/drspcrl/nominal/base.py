@@ -8,6 +8,8 @@ states (an ensemble, a conditional VAE, a resampled simulator) fits as w = predi
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -112,6 +114,18 @@ class NominalModel(ABC):
     @abstractmethod
     def sample(self, state: Any, key: Array, scales: Scales, transition: Transition, n: int) -> Any:
         """`Draws` around `transition.next_observation`, for one transition."""
+
+    def sample_now(
+        self, state: Any, key: Array, scales: Scales, observations: Array, action_size: int
+    ) -> tuple[Array, Array]:
+        """η [E, O] and ν [E, A] of one step in states [E, O], for rollouts under the noise."""
+
+        def one(key: Array, observation: Array) -> tuple[Array, Array]:
+            here = Transition(observation, jnp.zeros(action_size), observation)
+            drawn = self.sample(state, key, scales, here, 1)
+            return drawn.sensor[0], drawn.actuator[0]
+
+        return jax.vmap(one)(jax.random.split(key, len(observations)), observations)
 
     @abstractmethod
     def state_scale(self, state: Any) -> Array:

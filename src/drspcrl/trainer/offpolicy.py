@@ -10,15 +10,17 @@ import numpy as np
 from jax import Array
 
 from drspcrl.learners import replay as replays
+from drspcrl.learners.backup import undisturbed
 from drspcrl.learners.population import OffPolicyLearner, sample_block, update_block
 from drspcrl.learners.replay import Batch, Replay
-from drspcrl.nominal import Uncertainty
+from drspcrl.nominal import Scales, Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
 INIT, ACT, SAMPLE, UPDATE, PROBE = range(5)
 PROBED_STATES = 256
+_NOISE = 2  # a key of its own, so that exploration is the same with and without noise
 
 
 class OffPolicyLoop(Loop):
@@ -84,7 +86,8 @@ class OffPolicyLoop(Loop):
     def iterate(self) -> None:
         """Act, learn and simulate."""
         actions = self._act(
-            self.state, self._outcome, self._act_keys, self.hyper, np.int32(self.steps)
+            *(self.state, self._outcome, self._act_keys, self.hyper, self.uncertainty),
+            np.int32(self.steps),
         )
         if self.steps >= self._learning_starts:
             self.learn()
@@ -149,10 +152,21 @@ class OffPolicyLoop(Loop):
 
     def _compile(self) -> None:
         learner, size, starts = self.learner, self._size, self._learning_starts
+        action_size = self.collector.action_size
+        # Random numbers cost time, also where a member multiplies them by 0.
+        noisy = learner.robust is not None and bool(np.any(self.hyper.rollout_noise))
 
-        def act(state: Any, outcome: Array, key: Array, hyper: Any, steps: Array) -> Array:
-            act_key, uniform_key = jax.random.split(jax.random.fold_in(key, steps))
-            actions = learner.act(state, unpack(outcome, size).observation, act_key, hyper)
+        def act(
+            state: Any, outcome: Array, key: Array, hyper: Any, against: Uncertainty, steps: Array
+        ) -> Array:
+            key = jax.random.fold_in(key, steps)
+            act_key, uniform_key = jax.random.split(key)
+            met = undisturbed(unpack(outcome, size).observation)
+            if noisy:
+                scales = Scales(*(hyper.rollout_noise * scale for scale in against.scales))
+                noise_key = jax.random.fold_in(key, _NOISE)
+                met = learner.robust.met(state.robust, met.true, scales, action_size, noise_key)
+            actions = met.arriving(learner.act(state, met.seen, act_key, hyper))
             uniform = jax.random.uniform(uniform_key, actions.shape, minval=-1.0, maxval=1.0)
             return jnp.where(steps < starts, uniform, actions)
 
@@ -169,7 +183,7 @@ class OffPolicyLoop(Loop):
             return replays.sample(replay, jax.random.fold_in(key, steps), PROBED_STATES)
 
         sample = partial(sample_block, updates=self._updates, size=self._batch)
-        self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, None)))
+        self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None)))
         self._store = jax.jit(jax.vmap(store), donate_argnums=0)
         self._sample = jax.jit(jax.vmap(sample, in_axes=(0, 0, None)))
         self._update = jax.jit(
