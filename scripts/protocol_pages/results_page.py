@@ -56,6 +56,7 @@ def results_page(evidence: Evidence, images: Path) -> str:
         *([SYNTHETIC] if evidence.synthetic else []),
         _state(evidence),
         _gains(evidence),
+        *_sensor_off(evidence),
         _nominal(evidence),
         _epsilon(evidence, images),
         *[_group(evidence, group) for group in evidence.groups if group in evidence.results.runs],
@@ -116,7 +117,7 @@ def _gains(evidence: Evidence) -> str:
     selections = {
         "all 15 settings": KINDS,
         **{kind_label(kind): (kind,) for kind in KINDS},
-        "sensor noise off (action and physics noise)": ("action", "environment"),
+        "action and physics noise": ("action", "environment"),
     }
     opponents = {
         "the best rival": SEVEN,
@@ -142,6 +143,36 @@ def _gains(evidence: Evidence) -> str:
         "interval; the paper has no `nominal`.\n\n"
         f"{table(heads, rows, left=2)}\n{IN_FAMILY}"
     )
+
+
+def _sensor_off(evidence: Evidence) -> list[str]:
+    """self_paced trained without sensor noise, so that no kind of perturbation is in-family."""
+    rows = []
+    for group, found in evidence.results.runs.items():
+        for variant in ordered_methods(found):
+            if not _without_sensors(variant) or "vanilla" not in found:
+                continue
+            for label, kinds in {**{kind_label(k): (k,) for k in KINDS}, "all 15": KINDS}.items():
+                scores = part(evidence.results, (variant, "vanilla"), groups=[group], kinds=kinds)
+                M = [
+                    mean(mean_interval(scores[group][method].mean(axis=1)))
+                    for method in (variant, "vanilla")
+                ]
+                gained = percent(gain(scores, variant), n=True)
+                rows.append([group_title(group), f"`{variant}`", label, *M, gained])
+    heads = ["group", "variant", "settings", "M", "`vanilla`", "gain"]
+    text = (
+        "## Sensor noise off\n\n"
+        "The same method with process noise instead of sensor noise in training: the next state is "
+        "moved by κ standard deviations of one step's change, the policy sees the truth. None of "
+        "the perturbations of the evaluation is then of a kind that was trained against.\n\n"
+    )
+    return [text + table(heads, rows, left=3)] if rows else []
+
+
+def _without_sensors(method: str) -> bool:
+    name, _, changes = method.partition(":")
+    return name == FOCUS and "sensor=0" in changes.split(",")
 
 
 def _nominal(evidence: Evidence) -> str:

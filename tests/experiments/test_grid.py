@@ -11,7 +11,7 @@ from drspcrl.runs import RUN_FOLDER_NAME
 
 SHIPPED = {
     "paper": 420,
-    "protocol": 240,
+    "protocol": 250,
     "quick": 6,
     "ablation-alpha": 75,
     "ablation-lambda": 75,
@@ -53,7 +53,10 @@ def test_the_protocol_is_the_papers_with_nominal_beside_it():
         ("sac", "Walker2d"),
     ]
     methods = {*paper.populations[0].methods, "nominal"}
-    assert all(set(p.methods) == methods and p.size == 40 for p in protocol.populations)
+    off = "self_paced:process=0.03,sensor=0"
+    own = {p: {off} if p.env == "HalfCheetah" and p.algorithm != "ddpg" else set()
+           for p in protocol.populations}  # fmt: skip
+    assert all(set(p.methods) == methods | own[p] for p in protocol.populations)
     assert {(p.seeds, p.steps) for p in protocol.populations} == {((0, 1, 2, 3, 4), 1_000_000)}
     assert (protocol.evaluation, protocol.compare) == (paper.evaluation, "paper")
 

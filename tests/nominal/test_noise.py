@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from drspcrl.errors import InputError
 from drspcrl.nominal import Noise, Scales, Single, Transition
@@ -69,6 +70,23 @@ def test_the_three_are_independent():
     )
     together = np.concatenate([draws.sensor, draws.actuator, draws.process], axis=1)
     np.testing.assert_allclose(np.corrcoef(together.T), np.eye(8), atol=0.03)
+
+
+def test_a_level_is_shared_by_all_draws_of_a_state_and_uniform_over_states():
+    model = Noise("none")
+    state = model.init(jax.random.key(0), 3, 2)
+    keys = jax.random.split(jax.random.key(1), 2000)
+
+    def draws(spread):
+        at = SCALES._replace(level_spread=spread)
+        return jax.vmap(lambda key: model.sample(state, key, at, AT, 4))(keys)
+
+    full, mixed = draws(None), draws(jnp.float32(0.75))
+    level = np.asarray(mixed.sensor[:, :1, :1] / full.sensor[:, :1, :1])
+    for kind in ("sensor", "actuator", "process"):
+        np.testing.assert_allclose(getattr(mixed, kind), level * getattr(full, kind), rtol=2e-5)
+    assert stats.kstest(level.ravel(), stats.uniform(0.25, 0.75).cdf).pvalue > 0.01
+    jax.tree.map(np.testing.assert_array_equal, draws(jnp.float32(0.0)), full)
 
 
 def test_running_statistics_are_those_of_all_samples_at_first():

@@ -16,6 +16,7 @@ from results_pages import ROOT, write_pages
 from synthetic_runs import write_run
 
 PAGES = ("results.md", "claims.md")
+SENSORS_OFF = "self_paced:process=0.03,sensor=0"
 
 
 def claim_rows(page: str) -> list[list[str]]:
@@ -34,9 +35,9 @@ def pages_of(source: Path, docs: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def partial(tmp_path_factory) -> Path:
-    """Digests of SAC on HalfCheetah, all eight methods, seeds 0 and 1 only."""
+    """Digests of SAC on HalfCheetah, all nine methods, seeds 0 and 1 only."""
     base = tmp_path_factory.mktemp("partial")
-    for method in (*SEVEN, "nominal"):
+    for method in (*SEVEN, "nominal", SENSORS_OFF):
         for seed in (0, 1):
             write_run(base / "runs", "HalfCheetah", "sac", method, seed, rows=1000, episodes=4)
     keep_runs(base / "runs", base / "digest")
@@ -76,7 +77,8 @@ def test_with_no_runs_at_all_every_claim_is_not_yet_measured(tmp_path):
     for row in claim_rows(pages["claims.md"]):
         assert row[3:] == ["not yet measured", "**not yet measured**"]
     assert "No run of this length has been kept yet" in pages["results.md"]
-    assert pages["results.md"].count("0 of 40 | not yet measured | – |") == 6
+    assert pages["results.md"].count("0 of 40 | not yet measured | – |") == 4
+    assert pages["results.md"].count("0 of 45 | not yet measured | – |") == 2
     assert not list((tmp_path / "docs" / "images").iterdir())
 
 
@@ -90,7 +92,7 @@ def test_the_papers_own_tables_are_recomputed(tmp_path):
 
 def test_a_partial_group_says_how_partial_it_is(partial_pages):
     results, claims = (partial_pages[name] for name in PAGES)
-    assert "| SAC, HalfCheetah | 16 of 40 | partial: fewer than 5 seeds of vanilla" in results
+    assert "| SAC, HalfCheetah | 18 of 45 | partial: fewer than 5 seeds of vanilla" in results
     assert "**4 episodes** for each setting" in results
     assert "| SAC, Hopper | 0 of 40 | not yet measured | – |" in results
     rows = claim_rows(claims)
@@ -118,6 +120,17 @@ def test_the_gain_is_the_librarys(partial, partial_pages):
 
 def _over(methods: tuple[str, ...]) -> str:
     return "the best rival" if methods == SEVEN else f"`{methods[1]}`"
+
+
+def test_sensor_noise_off_has_rows_of_its_own(partial, partial_pages):
+    section = partial_pages["results.md"].split("## Sensor noise off")[1].split("\n## ")[0]
+    scores = read_evidence(partial).results.runs["sac", "HalfCheetah"]
+    off, plain = (scores[name].mean() for name in (SENSORS_OFF, "vanilla"))
+    row = next(line for line in section.splitlines() if "| all 15 |" in line)
+    assert f"| {off:,.0f} ± " in row
+    assert f"| {plain:,.0f} ± " in row
+    assert f"{100 * (off - plain) / plain:+.1f}%".replace("-", "−") in row
+    assert section.count(f"`{SENSORS_OFF}`") == 4
 
 
 def test_the_papers_group_stands_beside_ours(partial_pages):

@@ -1,28 +1,37 @@
 """Experience gathered under the nominal noise: what the policy meets, what the replay holds."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
 
 from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.nominal.noise import KINDS
 from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.settings import resolve
 
-SEEDS, ENVS, STEPS = (3, 3, 3), 64, 640
+SEEDS, STEPS = (3, 3, 3), 640
+# Without a phase of uniform actions the first ones are the policy's own.
+SMALL = {
+    "hidden": [16],
+    "envs_per_member": 64,
+    "batch_size": 64,
+    "updates_per_step": 1 / 64,
+    "learning_starts": 0,
+}
 
 
-def population(algorithm: str, **scales: float):
-    """Members that differ in `rollout_noise` alone: 0, 1 and 2, before they have learned."""
-    fixed = {"hidden": [16], "envs_per_member": ENVS, "batch_size": 64, "updates_per_step": 1 / 64}
-    # learning_starts = 0: the first action is the policy's own, not a uniform one.
-    changes = fixed | {"learning_starts": 0} | scales
-    each = [resolve(algorithm, changes | {"rollout_noise": k}, STEPS) for k in (0.0, 1.0, 2.0)]
+def population(algorithm: str, multiples=(0.0, 1.0, 2.0), **scales: float) -> Any:
+    """Members that differ in `rollout_noise` alone, before they have learned."""
+    changes = SMALL | scales
+    each = [resolve(algorithm, changes | {"rollout_noise": k}, STEPS) for k in multiples]
     three = np.ones(3, np.float32)
-    model = Scales(*(three * np.float32(scales.get(kind, 0.0)) for kind in Scales._fields))
+    model = Scales(*(three * np.float32(scales.get(kind, 0.0)) for kind in KINDS))
     against = Uncertainty(np.zeros(3, np.float32), model)
     cpu = jax.devices("cpu")[0]
-    collector = Collector("Pendulum-v1", SEEDS, ENVS)
+    collector = Collector("Pendulum-v1", SEEDS, SMALL["envs_per_member"])
     return make_loop(algorithm, each[0], collector, SEEDS, STEPS, cpu, cpu, against, each)
 
 
@@ -57,7 +66,7 @@ def test_sensor_noise_moves_what_the_policy_sees():
         acts(loop)
         jax.effects_barrier()
     true = np.asarray(loop._outcome)[..., :3]
-    quiet, once, twice = (np.asarray(seen) - true if len(seen) == 3 else seen[0] - true)
+    quiet, once, twice = np.asarray(seen) - true if len(seen) == 3 else seen[0] - true
     np.testing.assert_array_equal(quiet, 0.0)
     np.testing.assert_allclose(twice, 2 * once, atol=1e-6)
     assert np.std(once) == pytest.approx(0.1, rel=0.3)
@@ -70,21 +79,12 @@ def test_the_replay_holds_true_states_and_arrived_actions():
     loop.collector.step = lambda a: taken.append(a) or outcomes.append(step(a)) or outcomes[-1]
     first = np.asarray(loop._outcome)[..., :3]
     loop.iterate()
-    held = loop.replay
-    np.testing.assert_array_equal(np.asarray(held.action)[:, :, 0], taken[0])
-    batch = jax.vmap(lambda r: jax.tree.map(lambda x: x, r))(held)
-    observations = np.asarray(batch.observation)
+    np.testing.assert_array_equal(np.asarray(loop.replay.action)[:, :, 0], taken[0])
+    observations = np.asarray(loop.replay.observation)
     np.testing.assert_array_equal(observations[:, :, 0], first)
     np.testing.assert_array_equal(observations[:, :, 1], outcomes[0][..., :3])
 
 
 def test_a_member_without_it_acts_as_in_a_population_without_it():
-    loop = population("sac", sensor=0.1)
-    settings = resolve("sac", {"hidden": [16], "envs_per_member": ENVS, "batch_size": 64,
-                               "updates_per_step": 1 / 64, "learning_starts": 0}, STEPS)  # fmt: skip
-    cpu = jax.devices("cpu")[0]
-    plain = make_loop(
-        *("sac", settings, Collector("Pendulum-v1", SEEDS, ENVS), SEEDS, STEPS, cpu, cpu),
-        loop.uncertainty,
-    )
-    np.testing.assert_array_equal(acts(plain)[0], acts(loop)[0])
+    mixed, quiet = population("sac", sensor=0.1), population("sac", (0.0, 0.0, 0.0), sensor=0.1)
+    np.testing.assert_array_equal(acts(quiet)[0], acts(mixed)[0])

@@ -24,11 +24,22 @@ class Scales(NamedTuple):
         sensor: of η, on what the policy sees.
         actuator: of ν, on actions in [−1, 1].
         process: of w, on the state itself.
+        level_spread: m in [0, 1]; each state's draws have all three scales times one level, drawn
+            from U[1 − m, 1]. None for levels of 1, as 0 gives, without drawing any.
     """
 
     sensor: Number = 0.0
     actuator: Number = 0.0
     process: Number = 0.0
+    level_spread: Number | None = None
+
+    def times(self, factor: Number) -> "Scales":
+        """The three scales times a factor."""
+        return self._replace(
+            sensor=self.sensor * factor,
+            actuator=self.actuator * factor,
+            process=self.process * factor,
+        )
 
 
 class Uncertainty(NamedTuple):

@@ -38,7 +38,10 @@ class Noise(NominalModel):
         w = κ·unit(s' − s)·N(0, I),  η = σ·unit(s)·N(0, I),  ν = τ·N(0, I)
 
     with κ, σ, τ the scales `process`, `sensor`, `actuator`. A unit is 1, or where `relative` says
-    so the running standard deviation of that quantity in the member's own replay.
+    so the running standard deviation of that quantity in the member's own replay. With a
+    `level_spread` the scales themselves are random from state to state, the same for all draws of
+    one: in many dimensions noise of one scale keeps its distance, all of it lies about σ·√O away
+    from what is true, and a policy trained on that alone has never seen a state as it is.
 
     Attributes:
         relative: `none` for absolute scales, `process` for a relative w, `all` for a relative η
@@ -88,6 +91,7 @@ class Noise(NominalModel):
         self, state: NoiseState, key: Array, scales: Scales, transition: Transition, n: int
     ) -> Draws:
         """n independent draws of equal weight."""
+        scales = at_a_level(scales, jax.random.fold_in(key, len(KINDS)))
         own_keys = jax.random.split(key, len(KINDS))
         keys = {kind: own_keys[k] for k, kind in enumerate(KINDS)}
         size = transition.next_observation.shape[-1]
@@ -110,6 +114,13 @@ class Noise(NominalModel):
     def state_scale(self, state: NoiseState) -> Array:
         """The standard deviation of one step's change."""
         return deviation(state.change)
+
+
+def at_a_level(scales: Scales, key: Array) -> Scales:
+    """The scales of one state's draws."""
+    if scales.level_spread is None:
+        return scales
+    return scales.times(1.0 - scales.level_spread * jax.random.uniform(key))
 
 
 def include(spread: Spread, samples: Array) -> Spread:

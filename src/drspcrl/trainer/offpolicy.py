@@ -13,7 +13,7 @@ from drspcrl.learners import replay as replays
 from drspcrl.learners.backup import undisturbed
 from drspcrl.learners.population import OffPolicyLearner, sample_block, update_block
 from drspcrl.learners.replay import Batch, Replay
-from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
@@ -163,7 +163,7 @@ class OffPolicyLoop(Loop):
             act_key, uniform_key = jax.random.split(key)
             met = undisturbed(unpack(outcome, size).observation)
             if noisy:
-                scales = Scales(*(hyper.rollout_noise * scale for scale in against.scales))
+                scales = against.scales.times(hyper.rollout_noise)
                 noise_key = jax.random.fold_in(key, _NOISE)
                 met = learner.robust.met(state.robust, met.true, scales, action_size, noise_key)
             actions = met.arriving(learner.act(state, met.seen, act_key, hyper))

@@ -61,10 +61,12 @@ def member_uncertainty(
     of_each = [settings] * len(radius) if isinstance(settings, Mapping) else settings
 
     def scale(kind: str) -> np.ndarray:
-        return np.where(off, 0.0, [own[kind] for own in of_each]).astype(np.float32)
+        return np.where(off, 0.0, [own.get(kind, 0.0) for own in of_each]).astype(np.float32)
 
-    scales = map(scale, Scales._fields)
-    return Uncertainty(np.where(off, np.float32(0.0), radius), Scales(*scales))
+    spread = scale("level_spread")
+    sensor, actuator, process = map(scale, KINDS)
+    scales = Scales(sensor, actuator, process, spread if spread.any() else None)
+    return Uncertainty(np.where(off, np.float32(0.0), radius), scales)
 
 
 def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> NominalModel:
