@@ -47,6 +47,14 @@ CHANGES = (
     *("rollout_noise=1.0,sensor=0.05", "rollout_noise=1.0,sensor=0.2"),
     *("rollout_noise=2.0", "rollout_noise=1.0,sensor=0.0,actuator=0.3"),
 )
+# Rollouts under noise, and what may keep sensor noise from costing so much.
+CANDIDATES = (
+    *("actuator=0.3", "actuator=0.1", "actuator=0.3,sensor=0.03", "actuator=0.3,sensor=0.0"),
+    *("actuator=0.3,level_spread=1.0", "actuator=0.3,level_spread=1.0,sensor=0.2"),
+    *("actuator=0.3,level_spread=1.0,sensor=0.3", "actuator=0.3,level_spread=0.5,sensor=0.2"),
+    *("level_spread=1.0,sensor=0.2", "actuator=0.3,pacing=0.3"),
+    "actuator=0.3,level_spread=1.0,sensor=0.2,pacing=0.3",
+)
 
 
 def around(radii: Iterable[float] = RADII, **scales: float) -> list[str]:
@@ -97,6 +105,17 @@ STUDIES: dict[str, list[Part]] = {
         Part(["vanilla", "nominal", "self_paced",
               *(f"self_paced:{change}" for change in CHANGES),
               *(f"{method}:rollout_noise=1.0" for method in ("nominal", "linear", "fixed"))])
+    ],
+    "candidates": [
+        Part(["vanilla", "nominal", "self_paced",
+              *(f"self_paced:rollout_noise=1.0,{change}" for change in CANDIDATES),
+              *(f"{method}:rollout_noise=1.0,{CANDIDATES[0]}"
+                for method in ("nominal", "linear", "fixed"))])
+    ],
+    "scales": [
+        Part(["vanilla", *(f"{method}:sensor={s},actuator={a}"
+                           for method in ("nominal", "self_paced")
+                           for s, a in product((0.0, 0.03, 0.1), (0.0, 0.1, 0.3)) if s or a)])
     ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",

@@ -7,6 +7,9 @@ from pathlib import Path
 import jax
 import pytest
 
+from drspcrl.trainer.settings import resolve
+from drspcrl.variants import label, parse
+
 PATH = Path(__file__).parents[2] / "benchmarks" / "robustness_study.py"
 TINY = ("hidden=8", "rollout_size=64", "curriculum_every=64", "envs_per_member=4", "draws=4")
 BALLS = [f"self_paced:divergence={name}" for name in ("kl", "chi2", "tv", "wasserstein")]
@@ -139,3 +142,12 @@ def test_an_effect_is_a_mean_over_the_other_levels_of_each_seed(study, tmp_path)
     assert "| ε = 1 | 0 ± 6 |" in less  # only what both have: seeds (0, 1)
     assert "vanilla" not in less
     assert "σ = 0.2" not in less
+
+
+def test_every_study_is_of_variants_that_sac_knows(study):
+    for name, parts in study.STUDIES.items():
+        for part in parts:
+            variants = [parse(method) for method in part.methods]
+            assert len({label(variant) for variant in variants}) == len(variants), name
+            for variant in variants:
+                resolve("sac", {**part.settings, **variant.changes}, 1000)
