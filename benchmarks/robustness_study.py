@@ -12,7 +12,8 @@ in the output folder: the mean return of every run in every setting, and thinned
 with `--no-evaluation` the former is left to `evaluate`, on any machine that has the run folders.
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
 means for every level of ε and of the nominal scales, over all levels of the others, or with
-`--less` differences to the same runs in another file; `figure` draws ε over the run, a panel for
+`--less` differences to the same runs in another file; `pairs` what one change does to every method
+that was tried with and without it; `figure` draws ε over the run, a panel for
 each file or, with `--by method`, for each method. Run folders go to `--scratch` and may be thrown
 away.
 """
@@ -271,12 +272,13 @@ def effects(path: Path, less: Path | None = None) -> str:
         runs = differences(runs, read_means(less))
     groups: dict[str, list[str]] = defaultdict(list)
     for method in runs:
-        text = method.partition(":")[2]
+        name, _, text = method.partition(":")
         numbers = dict(pair.split("=") for pair in text.split(",") if pair)
-        if "sensor" not in numbers:
+        if "sensor" not in numbers or name not in ("nominal", "fixed"):
             groups[method].append(method)
             continue
-        groups[f"ε = {numbers.get('epsilon_budget', '0 (nominal)')}"].append(method)
+        ε = "0 (nominal)" if name == "nominal" else numbers["epsilon_budget"]
+        groups[f"ε = {ε}"].append(method)
         for symbol, kind in (("σ", "sensor"), ("κ", "process"), ("τ", "actuator")):
             if kind in numbers:
                 groups[f"{symbol} = {numbers[kind]}"].append(method)
@@ -289,6 +291,25 @@ def effects(path: Path, less: Path | None = None) -> str:
         ]
         rows.append((label, seeds))
     return markdown("mean over" if less is None else f"mean over, less {less.stem}", rows)
+
+
+def pairs(path: Path, change: str) -> str:
+    """What one change does: every method that has it, less the same without it, seed by seed."""
+    runs = read_means(path)
+    found = {}
+    for method in runs:
+        name, _, text = method.partition(":")
+        changes = text.split(",")
+        rest = ",".join(other for other in changes if other != change)
+        base = f"{name}:{rest}" if rest else name
+        if change in changes and base in runs:
+            found[base] = [{k: own[k] - runs[base][seed][k] for k in COLUMNS}
+                           for seed, own in runs[method].items()]  # fmt: skip
+    everything = [
+        {k: float(np.mean([seed[k] for seed in seeds])) for k in COLUMNS}
+        for seeds in zip(*found.values(), strict=True)
+    ]
+    return markdown(f"{change} less without", [*found.items(), ("mean of these", everything)])
 
 
 def differences(runs: Means, base: Means) -> Means:
@@ -389,6 +410,9 @@ def main(arguments: list[str] | None = None) -> None:
     levels = commands.add_parser("effects")
     levels.add_argument("files", type=Path, nargs="+")
     levels.add_argument("--less", type=Path, help="print differences to the runs of this file")
+    paired = commands.add_parser("pairs")
+    paired.add_argument("files", type=Path, nargs="+")
+    paired.add_argument("--change", required=True, help="such as rollout_noise=1")
     figures = commands.add_parser("figure")
     figures.add_argument("files", type=Path, nargs="+")
     figures.add_argument("--by", choices=("file", "method"), default="file")
@@ -403,6 +427,8 @@ def main(arguments: list[str] | None = None) -> None:
         figure(by_method(given.files) if given.by == "method" else files, given.out)
     elif given.command == "effects":
         print("\n\n".join(f"{path.stem}\n\n{effects(path, given.less)}" for path in given.files))
+    elif given.command == "pairs":
+        print("\n\n".join(f"{path.stem}\n\n{pairs(path, given.change)}" for path in given.files))
     else:
         print("\n\n".join(f"{path.stem}\n\n{table(path, given.less)}" for path in given.files))
 

@@ -144,6 +144,39 @@ def test_an_effect_is_a_mean_over_the_other_levels_of_each_seed(study, tmp_path)
     assert "σ = 0.2" not in less
 
 
+def written(study, folder: Path, returns: dict[str, float]) -> Path:
+    """Two seeds of each method, the first with its return in all settings, the second with twice."""
+    rows = [
+        (method, seed, kind, 0.1, times * value)
+        for method, value in returns.items()
+        for seed, times in enumerate((1, 2))
+        for kind in study.COLUMNS[:4]
+    ]
+    path = folder / "study.csv"
+    study.write(path, ("method", "seed", "perturbation", "level", "return"), rows)
+    return path
+
+
+def first_means(table: str) -> dict[str, float]:
+    """The first column of numbers by row."""
+    cells = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    return {row[0]: float(row[1].split()[0]) for row in cells}
+
+
+def test_pairs_are_differences_to_the_same_without_the_change(study, tmp_path):
+    returns = {"nominal": 10.0, "nominal:sensor=0": 20.0, "fixed:rollout_noise=1": 90.0}
+    changed = {"nominal:rollout_noise=1": 50.0, "nominal:rollout_noise=1,sensor=0": 40.0}
+    table = study.pairs(written(study, tmp_path, returns | changed), "rollout_noise=1")
+    assert first_means(table) == {"nominal": 60, "nominal:sensor=0": 30, "mean of these": 45}
+
+
+def test_effects_keep_other_methods_out_of_the_rows_of_radii(study, tmp_path):
+    radii = {"nominal:sensor=0.1": 20.0, "fixed:epsilon_budget=0.3,sensor=0.1": 40.0}
+    path = written(study, tmp_path, radii | {"self_paced:sensor=0.1": 80.0})
+    rows = {"ε = 0 (nominal)": 30, "ε = 0.3": 60, "σ = 0.1": 45, "self_paced:sensor=0.1": 120}
+    assert first_means(study.effects(path)) == rows
+
+
 def test_every_study_is_of_variants_that_sac_knows(study):
     for name, parts in study.STUDIES.items():
         for part in parts:

@@ -28,6 +28,7 @@ from drspcrl.nominal import Uncertainty
 
 Metrics = dict[str, Array]
 ActorLoss = Callable[[Network, "DDPGState"], Array]
+_ROBUST = 1 << 30  # a key of its own, far from those that `split` gives
 
 
 class DDPGHyper(NamedTuple):
@@ -40,7 +41,7 @@ class DDPGHyper(NamedTuple):
         critic_lr: learning rate of the critic.
         exploration: standard deviation of the noise on actions in [−1, 1].
         rollout_noise: nominal sensor and actuator noise that experience is gathered under, as a
-            multiple of what draws are made of; a plain learner has none.
+            multiple of what draws are made of, once the policy acts; a plain learner has none.
     """
 
     discount: Array | float = 0.99
@@ -82,7 +83,7 @@ class DDPG:
         actor_key, critic_key = jax.random.split(key)
         actor = networks.uniform(actor_key, (observation_size, *self.hidden, action_size))
         critic = networks.uniform(critic_key, (observation_size + action_size, *self.hidden, 1))
-        robust_key = jax.random.fold_in(key, 0)
+        robust_key = jax.random.fold_in(key, _ROBUST)
         return DDPGState(
             actor=actor,
             critic=critic,

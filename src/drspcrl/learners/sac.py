@@ -23,6 +23,7 @@ from drspcrl.nominal import Uncertainty
 
 Metrics = dict[str, Array]
 ActorLoss = Callable[[Network, "SACState"], tuple[Array, Array]]
+_ROBUST = 1 << 30  # a key of its own, far from those that `split` gives
 
 
 class SACHyper(NamedTuple):
@@ -36,7 +37,7 @@ class SACHyper(NamedTuple):
         temperature_lr: learning rate of the temperature.
         entropy_per_action: the entropy aimed at, in nats per action dimension.
         rollout_noise: nominal sensor and actuator noise that experience is gathered under, as a
-            multiple of what draws are made of; a plain learner has none.
+            multiple of what draws are made of, once the policy acts; a plain learner has none.
     """
 
     discount: Array | float = 0.99
@@ -80,7 +81,7 @@ class SAC:
         sizes = (observation_size + action_size, *self.hidden, 1)
         critics = jax.vmap(lambda k: networks.uniform(k, sizes))(jnp.stack(critic_keys))
         log_temperature = jnp.zeros(())
-        robust_key = jax.random.fold_in(key, 0)
+        robust_key = jax.random.fold_in(key, _ROBUST)
         return SACState(
             actor=actor,
             critics=critics,

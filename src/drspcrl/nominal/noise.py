@@ -14,6 +14,7 @@ KINDS: tuple[str, ...] = ("sensor", "actuator", "process")
 RELATIVE = ("none", "process", "all")
 _MEMORY = 1000.0  # batches that the running statistics remember
 _FLOOR = 1e-8
+_LEVEL = 1 << 30  # a key of its own, far from those that `split` gives
 
 
 class Spread(NamedTuple):
@@ -40,8 +41,8 @@ class Noise(NominalModel):
     with κ, σ, τ the scales `process`, `sensor`, `actuator`. A unit is 1, or where `relative` says
     so the running standard deviation of that quantity in the member's own replay. With a
     `level_spread` the scales themselves are random from state to state, the same for all draws of
-    one: in many dimensions noise of one scale keeps its distance, all of it lies about σ·√O away
-    from what is true, and a policy trained on that alone has never seen a state as it is.
+    one: in many dimensions noise of one scale keeps its distance, nearly all of it lies about σ·√O
+    away from what is true, so that of draws alone a policy learns nothing about undisturbed states.
 
     Attributes:
         relative: `none` for absolute scales, `process` for a relative w, `all` for a relative η
@@ -91,7 +92,7 @@ class Noise(NominalModel):
         self, state: NoiseState, key: Array, scales: Scales, transition: Transition, n: int
     ) -> Draws:
         """n independent draws of equal weight."""
-        scales = at_a_level(scales, jax.random.fold_in(key, len(KINDS)))
+        scales = at_a_level(scales, jax.random.fold_in(key, _LEVEL))
         own_keys = jax.random.split(key, len(KINDS))
         keys = {kind: own_keys[k] for k, kind in enumerate(KINDS)}
         size = transition.next_observation.shape[-1]

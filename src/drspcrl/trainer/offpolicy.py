@@ -20,7 +20,9 @@ from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
 INIT, ACT, SAMPLE, UPDATE, PROBE = range(5)
 PROBED_STATES = 256
-_NOISE = 2  # a key of its own, so that exploration is the same with and without noise
+# A key of its own, so that exploration is the same with and without noise; far from those that
+# `split` gives, which are the first ones of `fold_in`.
+_NOISE = 1 << 30
 
 
 class OffPolicyLoop(Loop):

@@ -60,11 +60,11 @@ def member_uncertainty(
         raise InputError(f"epsilon is {list(epsilon)}; it must be finite and at least 0")
     of_each = [settings] * len(radius) if isinstance(settings, Mapping) else settings
 
-    def scale(kind: str) -> np.ndarray:
-        return np.where(off, 0.0, [own.get(kind, 0.0) for own in of_each]).astype(np.float32)
+    def number(values: list[float]) -> np.ndarray:
+        return np.where(off, 0.0, values).astype(np.float32)
 
-    spread = scale("level_spread")
-    sensor, actuator, process = map(scale, KINDS)
+    sensor, actuator, process = (number([own[kind] for own in of_each]) for kind in KINDS)
+    spread = number([own.get("level_spread", 0.0) for own in of_each])  # PPO has none
     scales = Scales(sensor, actuator, process, spread if spread.any() else None)
     return Uncertainty(np.where(off, np.float32(0.0), radius), scales)
 
