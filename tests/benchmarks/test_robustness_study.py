@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
 
 import jax
@@ -117,7 +118,7 @@ def test_differences_are_taken_seed_by_seed(study, returns):
     assert "| base |" not in found
 
 
-def written(path: Path, numbers: dict[str, tuple[float, float]]) -> Path:
+def written(path: Path, numbers: Mapping[str, tuple[float, float]]) -> Path:
     """A file of two seeds in which a method's return is the same in every setting."""
     lines = ["method,seed,perturbation,level,return"]
     for method, seeds in numbers.items():
@@ -144,37 +145,23 @@ def test_an_effect_is_a_mean_over_the_other_levels_of_each_seed(study, tmp_path)
     assert "σ = 0.2" not in less
 
 
-def written(study, folder: Path, returns: dict[str, float]) -> Path:
-    """Two seeds of each method, the first with its return in all settings, the second with twice."""
-    rows = [
-        (method, seed, kind, 0.1, times * value)
-        for method, value in returns.items()
-        for seed, times in enumerate((1, 2))
-        for kind in study.COLUMNS[:4]
-    ]
-    path = folder / "study.csv"
-    study.write(path, ("method", "seed", "perturbation", "level", "return"), rows)
-    return path
-
-
-def first_means(table: str) -> dict[str, float]:
-    """The first column of numbers by row."""
-    cells = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-    return {row[0]: float(row[1].split()[0]) for row in cells}
-
-
 def test_pairs_are_differences_to_the_same_without_the_change(study, tmp_path):
-    returns = {"nominal": 10.0, "nominal:sensor=0": 20.0, "fixed:rollout_noise=1": 90.0}
-    changed = {"nominal:rollout_noise=1": 50.0, "nominal:rollout_noise=1,sensor=0": 40.0}
-    table = study.pairs(written(study, tmp_path, returns | changed), "rollout_noise=1")
-    assert first_means(table) == {"nominal": 60, "nominal:sensor=0": 30, "mean of these": 45}
+    quiet = {"nominal": (10, 20), "nominal:sensor=0": (5, 5)}
+    noisy = {"nominal:rollout_noise=1": (50, 100), "nominal:rollout_noise=1,sensor=0": (6, 8)}
+    numbers = quiet | noisy | {"fixed:rollout_noise=1": (9, 9)}
+    found = study.pairs(written(tmp_path / "a.csv", numbers), "rollout_noise=1")
+    assert "| nominal | 60 ± 254 |" in found  # seeds (40, 80)
+    assert "| nominal:sensor=0 | 2 ± 13 |" in found  # seeds (1, 3)
+    assert "| mean of these | 31 ± 133 |" in found  # seeds (20.5, 41.5)
+    assert "fixed" not in found  # which was not tried without
 
 
 def test_effects_keep_other_methods_out_of_the_rows_of_radii(study, tmp_path):
-    radii = {"nominal:sensor=0.1": 20.0, "fixed:epsilon_budget=0.3,sensor=0.1": 40.0}
-    path = written(study, tmp_path, radii | {"self_paced:sensor=0.1": 80.0})
-    rows = {"ε = 0 (nominal)": 30, "ε = 0.3": 60, "σ = 0.1": 45, "self_paced:sensor=0.1": 120}
-    assert first_means(study.effects(path)) == rows
+    numbers = {"nominal:sensor=0.1": (5, 5), "self_paced:sensor=0.1": (9, 9)}
+    found = study.effects(written(tmp_path / "a.csv", numbers))
+    assert "| ε = 0 (nominal) | 5 ± 0 |" in found
+    assert "| σ = 0.1 | 5 ± 0 |" in found
+    assert "| self_paced:sensor=0.1 | 9 ± 0 |" in found
 
 
 def test_every_study_is_of_variants_that_sac_knows(study):
