@@ -55,6 +55,7 @@ def test_draws_are_valued_in_half_precision_on_a_gpu_unless_told_otherwise(
 def test_levels_are_drawn_where_some_member_asks_for_them():
     each = [settings(level_spread=m) for m in (0.0, 0.5, 1.0)]
     found = member_uncertainty(each, [0.1] * 3, plain=[False, False, True])
+    assert found.scales.level_spread is not None
     np.testing.assert_allclose(found.scales.level_spread, [0.0, 0.5, 0.0])
     assert member_uncertainty(settings(), [0.1]).scales.level_spread is None
     assert member_uncertainty(resolve("ppo", {}, 4096), [0.1]).scales.level_spread is None
