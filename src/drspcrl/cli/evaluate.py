@@ -36,7 +36,8 @@ class Evaluate:
     """Sample actions as in training, instead of taking their mean."""
     threads: int = 0
     """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
-
+    jobs: int = 0
+    """Processes to share runs and threads among, 0 for one per core; nor on this."""
     trust: tuple[str, ...] = ()
     """Environments named module:Id in the runs whose module may be imported."""
 
@@ -50,8 +51,8 @@ class Evaluate:
         for result in evaluate_runs(
             self.dir, load_policy, self.suite, self.episodes, self.seed,
             policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
-            deterministic=not self.stochastic, threads=self.threads, show="lines",
-            trust=self.trust,
+            deterministic=not self.stochastic, threads=self.threads, jobs=self.jobs,
+            show="lines", trust=self.trust,
         ):  # fmt: skip
             print(_line(result), flush=True)
             results.append(result)

@@ -117,7 +117,7 @@ def evaluate_policies(
         raise InputError("there are no policies; give at least one, by name")
     actors = {name: Actor(policy, deterministic) for name, policy in policies.items()}
     total = len(actors) * len(suite.rows) * episodes
-    batch = make(env, num_envs=_simulations(env, total, simulations), threads=threads)
+    batch = make(env, num_envs=_simulations(env, total, simulations, threads), threads=threads)
     try:
         _check_settings(batch, suite)
         request = {"episodes": int(episodes), "seed": int(seed), "deterministic": deterministic}
@@ -148,12 +148,12 @@ def check_numbers(episodes: int, seed: int, simulations: int | None = None) -> N
             raise InputError(f"{name} is {value}; give at most {MOST}")
 
 
-def _simulations(env: Any, total: int, wanted: int | None) -> int:
+def _simulations(env: Any, total: int, wanted: int | None, threads: int) -> int:
     """How many simulations, such that the last round of the queue is as full as the others."""
     on_threads = isinstance(env, str) and env.removesuffix("-v5") in task_names()
     # A block for each core keeps the threads busy between two calls of a policy; more only wastes
     # steps at the end, when the queue is empty and the last episodes are finished.
-    default = BLOCK * usable_cores() if on_threads else _SIMULATIONS_IN_PROCESS
+    default = BLOCK * (threads or usable_cores()) if on_threads else _SIMULATIONS_IN_PROCESS
     rounds = ceil(total / (wanted or default))
     return ceil(total / rounds)
 

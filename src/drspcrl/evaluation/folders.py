@@ -3,13 +3,15 @@
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import check_numbers, evaluate_policies
-from drspcrl.evaluation.progress import Show
+from drspcrl.evaluation.parallel import Work, in_processes, processes_for
+from drspcrl.evaluation.progress import Progress, Show, progress
 from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
@@ -48,6 +50,7 @@ def evaluate_runs(
     overwrite: bool = False,
     deterministic: bool = True,
     threads: int = 0,
+    jobs: int = 1,
     show: Show | None = "bar",
     trust: Collection[str] = (),
 ) -> Iterator[RunResult]:
@@ -67,6 +70,8 @@ def evaluate_runs(
         overwrite: Evaluate again where a result is there already.
         deterministic: Whether policies act deterministically.
         threads: Threads to simulate on, 0 for all usable cores.
+        jobs: Processes to share runs and threads among, 0 for one per core. With more than one,
+            `load` must be a function that a new process can import.
         show: How progress is shown.
         trust: Environments of the form `module:Id` whose module may be imported.
 
@@ -86,6 +91,18 @@ def evaluate_runs(
             yield found
         else:
             by_task.setdefault(found.run.environment, {})[str(folder)] = found
+    waiting = [one.run.path for prepared in by_task.values() for one in prepared.values()]
+    if (processes := processes_for(jobs, len(waiting), threads)) > 1:
+        work = partial(
+            evaluate_runs, load=load, suite=suite, episodes=episodes, seed=seed,
+            policy_file=policy_file, overwrite=overwrite, deterministic=deterministic,
+            show=None, trust=trust,
+        )  # fmt: skip
+        total = len(waiting) * len(suite.rows) * episodes
+        title = f"{len(waiting)} runs in {processes} processes"
+        with progress(total, title, show) as advance:
+            yield from _evaluate_shares(waiting, processes, threads, work, advance)
+        return
     for task, prepared in by_task.items():
         options = {"deterministic": deterministic, "threads": threads, "show": show}
         yield from _evaluate_task(task, prepared, suite, (episodes, seed), options)
@@ -162,6 +179,17 @@ def _digest(file: Path) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError:
         raise InputError(f"it has no {file.name}: nothing to evaluate yet") from None
+
+
+def _evaluate_shares(
+    folders: Sequence[Path], processes: int, threads: int, work: Work, advance: Progress
+) -> Iterator[RunResult]:
+    """The results of several processes."""
+    for found in in_processes(folders, processes, threads, work):
+        result = RunResult(found[0], "skipped", found[1]) if isinstance(found, tuple) else found
+        if result.table is not None:
+            advance(int(result.table.length.sum()), len(result.table.length))
+        yield result
 
 
 def _evaluate_task(

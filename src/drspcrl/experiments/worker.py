@@ -141,7 +141,7 @@ def _evaluate(
 
     suite, episodes = evaluation["suite"], evaluation["episodes"]
     results = evaluate_runs(
-        folders, load_policy, suite, episodes, threads=threads, show=None, trust=trust
+        folders, load_policy, suite, episodes, threads=threads, jobs=0, show=None, trust=trust
     )
     skipped = []
     for result in results:
