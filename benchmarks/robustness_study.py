@@ -13,9 +13,8 @@ with `--no-evaluation` the former is left to `evaluate`, on any machine that has
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
 means for every level of ε and of the nominal scales, over all levels of the others, or with
 `--less` differences to the same runs in another file; `pairs` what one change does to every method
-that was tried with and without it; `figure` draws ε over the run, a panel for
-each file or, with `--by method`, for each method. Run folders go to `--scratch` and may be thrown
-away.
+that was tried with and without it; `figure` draws ε over the run, a panel for each file or, with
+`--by method`, for each method. Run folders go to `--scratch` and may be thrown away.
 """
 
 import argparse
@@ -305,6 +304,8 @@ def pairs(path: Path, change: str) -> str:
         if change in changes and base in runs:
             found[base] = [{k: own[k] - runs[base][seed][k] for k in COLUMNS}
                            for seed, own in runs[method].items()]  # fmt: skip
+    if not found:
+        raise SystemExit(f"{path}: no method was tried with and without {change!r}")
     everything = [
         {k: float(np.mean([seed[k] for seed in seeds])) for k in COLUMNS}
         for seeds in zip(*found.values(), strict=True)

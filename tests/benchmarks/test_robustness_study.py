@@ -154,6 +154,8 @@ def test_pairs_are_differences_to_the_same_without_the_change(study, tmp_path):
     assert "| nominal:sensor=0 | 2 ± 13 |" in found  # seeds (1, 3)
     assert "| mean of these | 31 ± 133 |" in found  # seeds (20.5, 41.5)
     assert "fixed" not in found  # which was not tried without
+    with pytest.raises(SystemExit, match="with and without 'sensor=7'"):
+        study.pairs(tmp_path / "a.csv", "sensor=7")
 
 
 def test_effects_keep_other_methods_out_of_the_rows_of_radii(study, tmp_path):

@@ -1,7 +1,7 @@
 """Evaluate in several processes, each with its share of the runs and of the cores.
 
-Between two steps of the simulations policies are asked for actions, in one thread. With many cores
-that takes as long as the steps themselves; several processes do the one while others do the other.
+Between two steps of the simulations policies are asked for actions, in one thread, for which the
+other cores would wait; with several processes some simulate while others ask.
 """
 
 import os
