@@ -47,13 +47,20 @@ CHANGES = (
     *("rollout_noise=1.0,sensor=0.05", "rollout_noise=1.0,sensor=0.2"),
     *("rollout_noise=2.0", "rollout_noise=1.0,sensor=0.0,actuator=0.3"),
 )
-# Rollouts under noise, and what may keep sensor noise from costing so much.
+# What may pay on all tasks: rollouts under noise, actuators, and sensor noise that costs less.
+SPREAD = "rollout_noise=1.0,actuator=0.3,level_spread=1.0,sensor=0.2"
 CANDIDATES = (
-    *("actuator=0.3", "actuator=0.1", "actuator=0.3,sensor=0.03", "actuator=0.3,sensor=0.0"),
-    *("actuator=0.3,level_spread=1.0", "actuator=0.3,level_spread=1.0,sensor=0.2"),
-    *("actuator=0.3,level_spread=1.0,sensor=0.3", "actuator=0.3,level_spread=0.5,sensor=0.2"),
-    *("level_spread=1.0,sensor=0.2", "actuator=0.3,pacing=0.3"),
-    "actuator=0.3,level_spread=1.0,sensor=0.2,pacing=0.3",
+    *("sensor=0.0,process=0.03", "rollout_noise=1.0", "rollout_noise=1.0,actuator=0.3"),
+    *(f"rollout_noise=1.0,actuator=0.3,sensor={σ}" for σ in (0.0, 0.03)),
+    *("rollout_noise=1.0,actuator=0.3,level_spread=1.0", SPREAD),
+    "rollout_noise=1.0,level_spread=1.0,sensor=0.2",
+)
+# The same for a learner whose rollouts always carry the noise.
+ON_POLICY = (
+    *(f"sensor={σ},actuator={τ}" for σ, τ in product((0.0, 0.03, 0.1), (0.1, 0.3))),
+    "sensor=0.03",
+    *("sensor=0.0,process=0.03", "sensor=0.2", "pacing=0.3", "pacing=3.0", "rate=1.0", "rate=4.0"),
+    *("epsilon_budget=0.1", "epsilon_budget=0.3"),
 )
 
 
@@ -108,14 +115,21 @@ STUDIES: dict[str, list[Part]] = {
     ],
     "candidates": [
         Part(["vanilla", "nominal", "self_paced",
-              *(f"self_paced:rollout_noise=1.0,{change}" for change in CANDIDATES),
-              *(f"{method}:rollout_noise=1.0,{CANDIDATES[0]}"
-                for method in ("nominal", "linear", "fixed"))])
+              *(f"self_paced:{change}" for change in CANDIDATES),
+              *(f"{method}:{SPREAD}" for method in ("nominal", "fixed"))])
     ],
-    "scales": [
-        Part(["vanilla", *(f"{method}:sensor={s},actuator={a}"
-                           for method in ("nominal", "self_paced")
-                           for s, a in product((0.0, 0.03, 0.1), (0.0, 0.1, 0.3)) if s or a)])
+    "on_policy": [
+        Part(["vanilla", "nominal", "fixed", "linear", "self_paced",
+              *(f"self_paced:{change}" for change in ON_POLICY),
+              *(f"nominal:{change}"
+                for change in ("sensor=0.03", "actuator=0.1", "sensor=0.03,actuator=0.1"))])
+    ],
+    "machinery": [
+        Part(["nominal", "self_paced"], {"draws": 32}, "draws=32"),
+        Part(["self_paced"], {"dual": "network"}, "dual=network"),
+        Part(["self_paced"], {"dual": "gaussian"}, "dual=gaussian"),
+        Part(["linear", "linear_radius",
+              "self_paced:rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"]),
     ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
@@ -161,7 +175,7 @@ def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConf
 def evaluate(given: argparse.Namespace) -> None:
     begun = time.monotonic()
     folder = given.scratch / name_of(given)
-    done = evaluate_runs(folder, load_policy, "paper", given.episodes, 0, show="lines")
+    done = evaluate_runs(folder, load_policy, episodes=given.episodes, jobs=0, show="lines")
     rows = [row for result in done for row in settings_of(result, folder)]
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{name_of(given)}.csv"
