@@ -1,5 +1,8 @@
 """Networks: what they compute, and how they begin."""
 
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,6 +48,26 @@ def test_orthogonal_layers(float64):
     np.testing.assert_allclose(wide.kernel @ wide.kernel.T, 2.0 * np.eye(3), atol=1e-12)
     np.testing.assert_allclose(tall.kernel.T @ tall.kernel, 1e-4 * np.eye(2), atol=1e-12)
     assert not wide.bias.any()
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (8, 8), (40, 8)])
+def test_orthogonal_kernels_are_those_of_a_qr_decomposition(float64, shape):
+    (layer,) = networks.orthogonal(jax.random.key(2), shape, last_gain=1.0)
+    numbers = np.asarray(jax.random.normal(jax.random.key(2), (shape[0] * shape[1],)))
+    q, r = np.linalg.qr(numbers.reshape(max(shape), min(shape)))
+    q = q * np.sign(np.diagonal(r))
+    np.testing.assert_allclose(layer.kernel, q if shape[0] >= shape[1] else q.T, atol=1e-12)
+
+
+def test_a_population_with_orthogonal_kernels_begins():
+    """With LAPACK's QR this hung for ten members on two cores, so another process tries it."""
+    program = """
+import jax
+from drspcrl.learners.networks import orthogonal
+two = lambda key: (orthogonal(key, (17, 256, 256, 6), 0.01), orthogonal(key, (40, 256, 256, 1), 1))
+jax.block_until_ready(jax.jit(jax.vmap(two))(jax.random.split(jax.random.key(0), 12)))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
 def test_targets_move_by_their_share():

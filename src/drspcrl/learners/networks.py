@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 
 class Layer(NamedTuple):
@@ -52,10 +52,23 @@ def _parts(draw: Callable[..., Array], key: Array, counts: Sequence[int]) -> lis
 
 
 def _rotation(numbers: Array, rows: int, columns: int) -> Array:
-    """Orthonormal rows or columns, whichever are fewer, uniform among all such matrices."""
+    """Orthonormal rows or columns, whichever are fewer, uniform among all such matrices.
+
+    Gram and Schmidt's way, each column made orthogonal twice, which is what a QR decomposition
+    with a positive diagonal gives. LAPACK's own hung here: on two cores, XLA ran the QRs of two
+    layers of a population at once, each on one thread, and both waited for a third.
+    """
     tall = numbers.reshape(max(rows, columns), min(rows, columns))
-    q, r = jnp.linalg.qr(tall)
-    q = q * jnp.sign(jnp.diagonal(r))[None]
+    product = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
+
+    def make_orthonormal(column: Array, q: Array) -> Array:
+        before = jnp.where(jnp.arange(q.shape[1]) < column, q, 0.0)
+        v = q[:, column]
+        for _ in range(2):
+            v = v - product(before, product(before.T, v))
+        return q.at[:, column].set(v / jnp.linalg.norm(v))
+
+    q = lax.fori_loop(0, tall.shape[1], make_orthonormal, tall)
     return q if rows >= columns else q.T
 
 
