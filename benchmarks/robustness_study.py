@@ -13,8 +13,9 @@ with `--no-evaluation` the former is left to `evaluate`, on any machine that has
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
 means for every level of ε and of the nominal scales, over all levels of the others, or with
 `--less` differences to the same runs in another file; `pairs` what one change does to every method
-that was tried with and without it; `figure` draws ε over the run, a panel for each file or, with
-`--by method`, for each method. Run folders go to `--scratch` and may be thrown away.
+that was tried with and without it; `overall` differences to one method over the tasks of several
+files; `figure` draws ε over the run, a panel for each file or, with `--by method`, for each method.
+Run folders go to `--scratch` and may be thrown away.
 """
 
 import argparse
@@ -31,11 +32,13 @@ import numpy as np
 
 from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import load_policy
-from drspcrl.presets import ablation
+from drspcrl.presets import ablation, preset
 from drspcrl.runs import Run, read_run
 from drspcrl.statistics import mean_interval
 from drspcrl.trainer import TrainConfig, train
 
+# What every study changes one thing or another in: the defaults before there were any studies.
+BASE = {"sensor": 0.1, "actuator": 0.0, "rollout_noise": 0.0, "level_spread": 0.0}
 RADII, SENSORS, PROCESSES = (0.1, 0.3, 1.0), (0.05, 0.1, 0.2), (0.0, 0.01, 0.03)
 ACTUATORS = (0.1, 0.3)
 # One thing at a time beside the defaults of self_paced, then rollouts under noise with others.
@@ -158,6 +161,7 @@ def run(given: argparse.Namespace) -> None:
 
 def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConfig:
     own = dict(pair.split("=", 1) for pair in given.set)
+    base = {name: value for name, value in BASE.items() if name in preset(given.algorithm)}
     return TrainConfig(
         env=given.env,
         algorithm=given.algorithm,
@@ -165,7 +169,7 @@ def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConf
         methods=tuple(given.methods or part.methods),
         seeds=tuple(given.seeds),
         steps=given.steps,
-        settings=part.settings | {name: _number(text) for name, text in own.items()},
+        settings=base | part.settings | {name: _number(text) for name, text in own.items()},
         time_limit=given.minutes * 60,
         checkpoint_every=0,
         tensorboard=False,
@@ -327,6 +331,23 @@ def pairs(path: Path, change: str) -> str:
     return markdown(f"{change} less without", [*found.items(), ("mean of these", everything)])
 
 
+def overall(paths: list[Path], less: str) -> str:
+    """All files together: differences to the method `less` in percent of what `vanilla` reaches.
+
+    A percent is of vanilla's mean over the seeds of a task and the 15 settings, so that one seed
+    of vanilla does not decide. Interval and mean are over all pairs of a task and a seed.
+    """
+    rows: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for path in paths:
+        runs = read_means(path)
+        unit = np.mean([own["all"] for own in runs["vanilla"].values()]) / 100
+        for method, seeds in runs.items():
+            rows[method] += [{k: (own[k] - runs[less][seed][k]) / unit for k in COLUMNS}
+                             for seed, own in seeds.items()]  # fmt: skip
+    ordered = sorted(rows.items(), key=lambda row: -np.mean([seed["all"] for seed in row[1]]))
+    return markdown(f"% of vanilla, less {less}", ordered)
+
+
 def differences(runs: Means, base: Means) -> Means:
     return {
         method: {
@@ -428,6 +449,9 @@ def main(arguments: list[str] | None = None) -> None:
     paired = commands.add_parser("pairs")
     paired.add_argument("files", type=Path, nargs="+")
     paired.add_argument("--change", required=True, help="such as rollout_noise=1")
+    tasks = commands.add_parser("overall")
+    tasks.add_argument("files", type=Path, nargs="+")
+    tasks.add_argument("--less", default="self_paced", help="the method that others are less of")
     figures = commands.add_parser("figure")
     figures.add_argument("files", type=Path, nargs="+")
     figures.add_argument("--by", choices=("file", "method"), default="file")
@@ -442,6 +466,8 @@ def main(arguments: list[str] | None = None) -> None:
         figure(by_method(given.files) if given.by == "method" else files, given.out)
     elif given.command == "effects":
         print("\n\n".join(f"{path.stem}\n\n{effects(path, given.less)}" for path in given.files))
+    elif given.command == "overall":
+        print(overall(given.files, given.less))
     elif given.command == "pairs":
         print("\n\n".join(f"{path.stem}\n\n{pairs(path, given.change)}" for path in given.files))
     else:

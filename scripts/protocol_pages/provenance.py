@@ -1,8 +1,12 @@
 """What runs were made with: settings that were changed, commits, versions, devices, episodes."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from drspcrl import variants
+from drspcrl.curricula.settings import DEFAULTS
+from drspcrl.presets import preset
 from drspcrl.runs import DEFAULT_SUITE, Run
 
 EPISODES = 100
@@ -11,7 +15,7 @@ EPISODES = 100
 def made_with(runs: Sequence[Run]) -> str:
     """One line about runs that should be alike; where they are not, all that there is."""
     parts = [
-        _listed("settings", (_changed(run) for run in runs)),
+        _settings(runs),
         _listed("commit", (str(run.info.get("commit", ""))[:7] for run in runs)),
         _listed("MuJoCo", (_inside(run, "versions", "mujoco") for run in runs)),
         _listed("JAX", (_inside(run, "versions", "jax") for run in runs)),
@@ -21,13 +25,25 @@ def made_with(runs: Sequence[Run]) -> str:
     return "; ".join(part for part in parts if part) or "–"
 
 
-def _changed(run: Run) -> str:
-    """The settings that the population was given beyond the defaults."""
-    population = run.config.get("population")
-    given = population.get("settings") if isinstance(population, dict) else None
-    if not isinstance(given, dict):
-        return ""
-    return ", ".join(f"`{name}={value}`" for name, value in sorted(given.items())) or "defaults"
+def _settings(runs: Sequence[Run]) -> str:
+    """Where their populations had other settings than the defaults of today, or than each other."""
+    told: dict[str, set[str]] = defaultdict(set)
+    other: set[str] = set()
+    known = [run for run in runs if isinstance(run.config.get("settings"), dict)]
+    for run in known:
+        had, now = run.config["settings"], {**preset(run.algorithm), **DEFAULTS}
+        for name in now.keys() - variants.parse(run.method).changes.keys():
+            if name not in had and not now[name]:
+                continue  # what is off by default need not have been there
+            told[name].add(f"`{name}={_written(had[name])}`" if name in had else f"no `{name}`")
+            if name not in had or had[name] != now[name]:
+                other.add(name)
+    listed = ", ".join(" and ".join(sorted(told[name])) for name in sorted(other))
+    return f"settings {listed}" if listed else "settings by default" if known else ""
+
+
+def _written(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _inside(run: Run, part: str, name: str) -> str:

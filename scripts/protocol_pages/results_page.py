@@ -42,9 +42,12 @@ INTRODUCTION = (
 )
 
 IN_FAMILY = (
-    "**Observation noise is in-family.** Training carries sensor noise (σ = 0.1 by default) for "
+    "**Observation noise is in-family.** Training carries sensor noise (σ of 0.1 or 0.2) for "
     "every method but `vanilla` and those with sensor noise off, so that observation noise is the "
-    "kind that was trained against, though its levels, up to σ = 0.5, are not. Gains are therefore "
+    "kind that was trained against, though its levels, up to σ = 0.5, are not. Where training "
+    "carries actuator noise too, as it does by default with SAC, action noise is near what was "
+    "trained against: there a Gaussian is added to the action, here a uniform action replaces it "
+    "now and then. What each group was trained with is in the table above. Gains are therefore "
     "given by kind and once more with observation noise left out of the mean, and against "
     "`nominal`, which trains with the same noise at ε = 0: what remains over `nominal` is what the "
     "worst case adds.\n"

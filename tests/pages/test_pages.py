@@ -10,6 +10,7 @@ from matplotlib.image import imread
 
 from drspcrl.digest import keep_runs
 from drspcrl.statistics import headline_gain
+from drspcrl.trainer.settings import resolve
 from protocol_pages.claim_list import CLAIMS
 from protocol_pages.evidence import SEVEN, read_evidence
 from results_pages import ROOT, write_pages
@@ -173,12 +174,14 @@ def test_what_runs_were_made_with_is_said(tmp_path):
         }
         (run / "run.json").write_text(json.dumps({**info, **facts}))
         config = yaml.safe_load((run / "config.yaml").read_text())
-        config["population"] = {"settings": {"draws": draws}}
+        # The first is as by default, but for a setting that there was not yet.
+        config["settings"] = resolve("sac", {"draws": draws}, steps=1_000_000)
+        del config["settings"]["level_spread"]
         (run / "config.yaml").write_text(yaml.safe_dump(config))
     page = pages_of(tmp_path / "runs", tmp_path / "docs")["results.md"]
     # Unlike settings within a group would be no comparison, so they are shown.
-    told = "settings `draws=16` and `draws=8`; commit 0123456; MuJoCo 4.0.0; on gpu |"
-    assert told in page
+    settings = "settings `draws=16` and `draws=8`, no `level_spread`"
+    assert f"{settings}; commit 0123456; MuJoCo 4.0.0; on gpu |" in page
 
 
 def test_runs_that_diverged_are_named(tmp_path):

@@ -2,14 +2,16 @@
 
 import os
 import signal
+from io import StringIO
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from drspcrl.errors import InputError
+from drspcrl.presets import preset
 from drspcrl.runs import read_info, read_run
-from drspcrl.trainer import resume, train
+from drspcrl.trainer import resume, settings, train
 from drspcrl.trainer.run import Trainer
 
 QUIET = Console(quiet=True)
@@ -122,3 +124,19 @@ def test_finished_runs_are_made_longer(algorithm, small, tmp_path):
         whole = train(small(algorithm, tmp_path / "b", env=env, steps=256), QUIET)
         for one, two in zip(folders, whole, strict=True):
             assert (one / POLICIES[0]).read_bytes() == (two / POLICIES[0]).read_bytes()
+
+
+def test_runs_keep_the_settings_that_they_began_with(small, tmp_path, monkeypatch):
+    """Defaults may change between two pieces of a run; the run does not."""
+    methods = ("vanilla", "vanilla:discount=0.9")
+    for out in ("a", "b"):
+        train(small("sac", tmp_path / out, env=TASK, methods=methods, seeds=(3,)), QUIET)
+    as_before = resume(tmp_path / "a", steps=320, console=QUIET)
+    changed = {"tau": 0.9, "discount": 0.5}
+    monkeypatch.setattr(settings, "preset", lambda algorithm: {**preset(algorithm), **changed})
+    said = StringIO()
+    later = resume(tmp_path / "b", steps=320, console=Console(file=said, width=300))
+    assert_same_runs(as_before, later)
+    began = preset("sac")
+    assert f"with discount={began['discount']}, tau={began['tau']} as it began" in said.getvalue()
+    assert [read_run(f).config["settings"]["discount"] for f in later] == [began["discount"], 0.9]

@@ -57,12 +57,13 @@ def test_levels_are_drawn_where_some_member_asks_for_them():
     found = member_uncertainty(each, [0.1] * 3, plain=[False, False, True])
     assert found.scales.level_spread is not None
     np.testing.assert_allclose(found.scales.level_spread, [0.0, 0.5, 0.0])
-    assert member_uncertainty(settings(), [0.1]).scales.level_spread is None
+    assert member_uncertainty(settings(level_spread=0.0), [0.1]).scales.level_spread is None
     assert member_uncertainty(resolve("ppo", {}, 4096), [0.1]).scales.level_spread is None
 
 
 def test_plain_members_have_no_noise():
-    found = member_uncertainty(settings(process=0.03), [0.5, 1.0], plain=[True, False])
+    each = settings(sensor=0.1, process=0.03)
+    found = member_uncertainty(each, [0.5, 1.0], plain=[True, False])
     np.testing.assert_allclose(found.epsilon, [0.0, 1.0])
     np.testing.assert_allclose(found.scales.sensor, [0.0, 0.1])
     np.testing.assert_allclose(found.scales.process, [0.0, 0.03])

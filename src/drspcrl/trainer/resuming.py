@@ -1,6 +1,6 @@
 """`drspcrl.resume`: go on exactly where a population stopped."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,10 @@ def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
     def warn(message: str) -> None:
         console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
 
+    if kept := _kept_settings(config, paths):
+        config = replace(config, settings={**config.settings, **kept})
+        listed = ", ".join(f"{name}={value}" for name, value in sorted(kept.items()))
+        warn(f"{config.out} goes on with {listed} as it began; defaults have changed since")
     with one_line_for_the_disk(config.out), held(paths) as folders:
         if _never_got_on(folders):
             trainer = Trainer(config, console)
@@ -123,6 +127,18 @@ def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
             trainer.go_on(folders, saved)
             trainer.run()
     return trainer.outcome()
+
+
+def _kept_settings(config: TrainConfig, paths: Sequence[Path]) -> dict[str, Any]:
+    """What the population began with and would not have by today's defaults."""
+    kept: dict[str, Any] = {}
+    for member, path in zip(config.members, paths, strict=True):
+        now, own = config.settings_of(member), member.variant.changes
+        begun = read_config(path).get("settings")
+        begun = begun if isinstance(begun, Mapping) else {}
+        shared = (now.keys() & begun.keys()) - own.keys()
+        kept |= {name: begun[name] for name in shared if begun[name] != now[name]}
+    return kept
 
 
 def _checkpoints(folders: list[RunFolder], console: Console, warn) -> list[Saved | None]:
