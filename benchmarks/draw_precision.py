@@ -38,7 +38,9 @@ RADIUS = 0.3
 
 def trained(env: str, steps: int, sensor: float) -> OffPolicyLoop:
     """One member after so many steps."""
-    settings = resolve("sac", {"sensor": sensor, "learning_starts": 1000}, steps)
+    # Sensor noise alone, at one level: what the spread between draws is compared with.
+    noise = {"sensor": sensor, "actuator": 0.0, "rollout_noise": 0.0, "level_spread": 0.0}
+    settings = resolve("sac", {**noise, "learning_starts": 1000}, steps)
     collector = Collector(env, [0], settings["envs_per_member"])
     device = jax.devices()[0]
     against = member_uncertainty(settings, [RADIUS])

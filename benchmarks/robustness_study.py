@@ -340,6 +340,8 @@ def overall(paths: list[Path], less: str) -> str:
     rows: dict[str, list[dict[str, float]]] = defaultdict(list)
     for path in paths:
         runs = read_means(path)
+        if missing := {"vanilla", less} - runs.keys():
+            raise SystemExit(f"{path}: it has no {' and no '.join(sorted(missing))}")
         unit = float(np.mean([own["all"] for own in runs["vanilla"].values()])) / 100
         for method, seeds in runs.items():
             rows[method] += [{k: (own[k] - runs[less][seed][k]) / unit for k in COLUMNS}

@@ -167,6 +167,8 @@ def test_tasks_count_alike_in_units_of_what_vanilla_reaches(study, tmp_path):
     assert "| nominal | 8 ± 14 |" in found
     rows = [line.split(" | ")[0] for line in found.splitlines()[2:]]
     assert rows == ["| vanilla", "| nominal", "| self_paced"]  # vanilla: (-50, 50, 10, 30)
+    with pytest.raises(SystemExit, match="it has no fixed"):
+        study.overall(files, "fixed")
 
 
 def test_effects_keep_other_methods_out_of_the_rows_of_radii(study, tmp_path):

@@ -6,11 +6,12 @@ from io import StringIO
 
 import numpy as np
 import pytest
+import yaml
 from rich.console import Console
 
 from drspcrl.errors import InputError
 from drspcrl.presets import preset
-from drspcrl.runs import read_info, read_run
+from drspcrl.runs import read_config, read_info, read_run
 from drspcrl.trainer import resume, settings, train
 from drspcrl.trainer.run import Trainer
 
@@ -139,4 +140,12 @@ def test_runs_keep_the_settings_that_they_began_with(small, tmp_path, monkeypatc
     assert_same_runs(as_before, later)
     began = preset("sac")
     assert f"with discount={began['discount']}, tau={began['tau']} as it began" in said.getvalue()
-    assert [read_run(f).config["settings"]["discount"] for f in later] == [began["discount"], 0.9]
+    configs = [read_run(folder).config for folder in later]
+    assert [config["settings"]["discount"] for config in configs] == [began["discount"], 0.9]
+    # What was asked for is as before, so that a grid knows its own run again.
+    asked = read_config(as_before[0])["population"]
+    assert [config["population"] for config in configs] == [asked, asked]
+    configs[0]["settings"]["tau"] = 0.1
+    (later[0] / "config.yaml").write_text(yaml.safe_dump(configs[0]))
+    with pytest.raises(InputError, match=r"began with tau=0\.005, other runs of .* with 0\.1"):
+        resume(tmp_path / "b", steps=400, console=QUIET)

@@ -3,9 +3,10 @@
 import math
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from drspcrl import variants
 from drspcrl.baselines import BASELINES
@@ -93,6 +94,10 @@ class TrainConfig:
     track: Literal["none", "trackio", "wandb"] = "none"
     """Also log to this tracker; needs the extra `tracking`."""
 
+    # Defaults of the day when it began, where a resumed training has them: no field, because they
+    # are not what was asked for.
+    _began: ClassVar[Mapping[str, Any]] = {}
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "out", Path(self.out))
         if "\0" in str(self.out):
@@ -122,7 +127,13 @@ class TrainConfig:
     @property
     def resolved(self) -> dict[str, Any]:
         """The algorithm's preset with this configuration's own settings."""
-        return resolve(self.algorithm, self.settings, self.steps)
+        return resolve(self.algorithm, {**self._began, **self.settings}, self.steps)
+
+    def as_begun(self, began: Mapping[str, Any]) -> "TrainConfig":
+        """The same with these settings in place of today's defaults."""
+        kept = copy(self)
+        object.__setattr__(kept, "_began", dict(began))
+        return kept
 
     def settings_of(self, member: Member) -> dict[str, Any]:
         """The settings of one member: the population's, with its method's own.
@@ -136,7 +147,8 @@ class TrainConfig:
                 f"method {member.method!r} changes {shared[0]}, which all members of a population "
                 f"share; give it to all of them as --set {shared[0]}=…, or train them apart"
             )
-        return resolve(self.algorithm, {**self.settings, **changes}, self.steps)
+        given = {**self._began, **self.settings, **changes}
+        return resolve(self.algorithm, given, self.steps)
 
     def folder(self, member: Member) -> Path:
         """The run folder of a member."""

@@ -107,7 +107,7 @@ def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
         console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
 
     if kept := _kept_settings(config, paths):
-        config = replace(config, settings={**config.settings, **kept})
+        config = config.as_begun(kept)
         listed = ", ".join(f"{name}={value}" for name, value in sorted(kept.items()))
         warn(f"{config.out} goes on with {listed} as it began; defaults have changed since")
     with one_line_for_the_disk(config.out), held(paths) as folders:
@@ -130,15 +130,23 @@ def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
 
 
 def _kept_settings(config: TrainConfig, paths: Sequence[Path]) -> dict[str, Any]:
-    """What the population began with and would not have by today's defaults."""
-    kept: dict[str, Any] = {}
+    """What the population began with and would not have by today's defaults.
+
+    Raises:
+        InputError: its members do not agree.
+    """
+    began: dict[str, Any] = {}
     for member, path in zip(config.members, paths, strict=True):
-        now, own = config.settings_of(member), member.variant.changes
-        begun = read_config(path).get("settings")
-        begun = begun if isinstance(begun, Mapping) else {}
-        shared = (now.keys() & begun.keys()) - own.keys()
-        kept |= {name: begun[name] for name in shared if begun[name] != now[name]}
-    return kept
+        settings = read_config(path).get("settings")
+        for name, value in settings.items() if isinstance(settings, Mapping) else ():
+            if name in member.variant.changes or began.setdefault(name, value) == value:
+                continue
+            raise InputError(
+                f"{path} cannot go on: it began with {name}={value}, other runs of its population "
+                f"with {began[name]}; put its config.yaml right"
+            )
+    now = config.resolved
+    return {name: began[name] for name in now.keys() & began.keys() if began[name] != now[name]}
 
 
 def _checkpoints(folders: list[RunFolder], console: Console, warn) -> list[Saved | None]:
