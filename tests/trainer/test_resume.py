@@ -136,7 +136,9 @@ def test_runs_keep_the_settings_that_they_began_with(small, tmp_path, monkeypatc
     changed = {"tau": 0.9, "discount": 0.5}
     monkeypatch.setattr(settings, "preset", lambda algorithm: {**preset(algorithm), **changed})
     said = StringIO()
-    later = resume(tmp_path / "b", steps=320, console=Console(file=said, width=300))
+    (tmp_path / "b" / as_before[1].name / "config.yaml").unlink()  # as after a kill
+    one = tmp_path / "b" / as_before[0].name
+    later = resume(one, steps=320, console=Console(file=said, width=300))
     assert_same_runs(as_before, later)
     began = preset("sac")
     assert f"with discount={began['discount']}, tau={began['tau']} as it began" in said.getvalue()

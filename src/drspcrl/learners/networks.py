@@ -55,8 +55,8 @@ def _rotation(numbers: Array, rows: int, columns: int) -> Array:
     """Orthonormal rows or columns, whichever are fewer, uniform among all such matrices.
 
     Gram and Schmidt's way, each column made orthogonal twice, which is what a QR decomposition
-    with a positive diagonal gives. LAPACK's own hung here: on two cores, XLA ran the QRs of two
-    layers of a population at once, each on one thread, and both waited for a third.
+    with a positive diagonal gives. LAPACK's own, several in one program, hung for ever on two
+    cores, from ten members of a population on, with all of XLA's threads idle.
     """
     tall = numbers.reshape(max(rows, columns), min(rows, columns))
     product = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)

@@ -137,8 +137,7 @@ def _kept_settings(config: TrainConfig, paths: Sequence[Path]) -> dict[str, Any]
     """
     began: dict[str, Any] = {}
     for member, path in zip(config.members, paths, strict=True):
-        settings = read_config(path).get("settings")
-        for name, value in settings.items() if isinstance(settings, Mapping) else ():
+        for name, value in _settings_in(path).items():
             if name in member.variant.changes or began.setdefault(name, value) == value:
                 continue
             raise InputError(
@@ -147,6 +146,15 @@ def _kept_settings(config: TrainConfig, paths: Sequence[Path]) -> dict[str, Any]
             )
     now = config.resolved
     return {name: began[name] for name in now.keys() & began.keys() if began[name] != now[name]}
+
+
+def _settings_in(run: Path) -> Mapping[str, Any]:
+    """What a run's config.yaml says; nothing if a kill left none, for it is written anew."""
+    try:
+        settings = read_config(run).get("settings")
+    except InputError:
+        return {}
+    return settings if isinstance(settings, Mapping) else {}
 
 
 def _checkpoints(folders: list[RunFolder], console: Console, warn) -> list[Saved | None]:
