@@ -40,7 +40,6 @@ from drspcrl.trainer import TrainConfig, train
 # What every study changes one thing or another in: the defaults before there were any studies.
 BASE = {"sensor": 0.1, "actuator": 0.0, "rollout_noise": 0.0, "level_spread": 0.0}
 RADII, SENSORS, PROCESSES = (0.1, 0.3, 1.0), (0.05, 0.1, 0.2), (0.0, 0.01, 0.03)
-ACTUATORS = (0.1, 0.3)
 # One thing at a time beside the defaults of self_paced, then rollouts under noise with others.
 CHANGES = (
     *("actuator=0.1", "actuator=0.3", "sensor=0.0,actuator=0.3", "sensor=0.0,process=0.03"),
@@ -107,10 +106,6 @@ STUDIES: dict[str, list[Part]] = {
              {"dual": "gaussian"})
     ],
     "sensors": [Part(["vanilla", *(m for s in SENSORS for m in around(sensor=s, process=0.0))])],
-    "actuators": [
-        Part([m for s, a in product((0.0, 0.1), ACTUATORS)
-              for m in around((0.3, 1.0), sensor=s, actuator=a)])
-    ],
     "defaults": [
         Part(["vanilla", "nominal", "self_paced",
               *(f"self_paced:{change}" for change in CHANGES),
@@ -296,7 +291,7 @@ def effects(path: Path, less: Path | None = None) -> str:
             continue
         ε = "0 (nominal)" if name == "nominal" else numbers["epsilon_budget"]
         groups[f"ε = {ε}"].append(method)
-        for symbol, kind in (("σ", "sensor"), ("κ", "process"), ("τ", "actuator")):
+        for symbol, kind in (("σ", "sensor"), ("κ", "process")):
             if kind in numbers:
                 groups[f"{symbol} = {numbers[kind]}"].append(method)
     rows = []
