@@ -6,10 +6,11 @@
     python benchmarks/robustness_study.py effects study/HalfCheetah-sac-nominal_models.csv
     python benchmarks/robustness_study.py figure study/*-curves.csv --out epsilon.png
 
-All variants and seeds of a study are one population; only `divergences` has one for each ball.
-`train` evaluates the final policies on the paper's suite and leaves two small files for each study
-in the output folder: the mean return of every run in every setting, and thinned training metrics;
-with `--no-evaluation` the former is left to `evaluate`, on any machine that has the run folders.
+All variants and seeds of a study are one population; `divergences` and `machinery` alone have more,
+which train one after the other or, with `--part`, in a process each. `train` evaluates the final
+policies on the paper's suite and leaves two small files for each study in the output folder: the
+mean return of every run in every setting, and thinned training metrics;
+with `--no-evaluation` they are left to `evaluate`, on any machine that has the run folders.
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
 means for every level of ε and of the nominal scales, over all levels of the others, or with
 `--less` differences to the same runs in another file; `pairs` what one change does to every method
@@ -39,6 +40,8 @@ from drspcrl.trainer import TrainConfig, train
 
 # What every study changes one thing or another in: the defaults before there were any studies.
 BASE = {"sensor": 0.1, "actuator": 0.0, "rollout_noise": 0.0, "level_spread": 0.0}
+# The noise that SAC's defaults became, for studies that came after.
+NOISE = {"sensor": 0.2, "actuator": 0.3, "rollout_noise": 1.0, "level_spread": 1.0}
 RADII, SENSORS, PROCESSES = (0.1, 0.3, 1.0), (0.05, 0.1, 0.2), (0.0, 0.01, 0.03)
 # One thing at a time beside the defaults of self_paced, then rollouts under noise with others.
 CHANGES = (
@@ -123,11 +126,10 @@ STUDIES: dict[str, list[Part]] = {
                 for change in ("sensor=0.03", "actuator=0.1", "sensor=0.03,actuator=0.1"))])
     ],
     "machinery": [
-        Part(["nominal", "self_paced"], {"draws": 32}, "draws=32"),
-        Part(["self_paced"], {"dual": "network"}, "dual=network"),
-        Part(["self_paced"], {"dual": "gaussian"}, "dual=gaussian"),
-        Part(["linear", "linear_radius",
-              "self_paced:rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"]),
+        Part(["vanilla", "self_paced", "linear", "linear_radius",
+              "self_paced:rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"], NOISE),
+        *(Part(["self_paced"], NOISE | {name: value}, f"{name}={value}")
+          for name, value in (("draws", 32), ("dual", "network"), ("dual", "gaussian"))),
     ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
@@ -143,13 +145,15 @@ POINTS = 50
 
 def run(given: argparse.Namespace) -> None:
     root, begun = given.scratch / name_of(given), time.monotonic()
-    folders: list[Path] = []
-    for part in STUDIES[given.study]:
-        folders += train(configuration(given, part, root / part.name))
+    parts = STUDIES[given.study]
+    if given.part is not None:
+        parts = [part for part in parts if part.name == given.part]
+        if not parts:
+            names = ", ".join(repr(part.name) for part in STUDIES[given.study])
+            raise SystemExit(f"{given.study} has no part {given.part!r}; it has {names}")
+    for part in parts:
+        train(configuration(given, part, root / part.name))
     print(f"trained in {time.monotonic() - begun:.0f} s", flush=True)
-    given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / f"{name_of(given)}-curves.csv"
-    write(path, ("method", "seed", "step", *CURVES), curves(folders, root))
     if not given.no_evaluation:
         evaluate(given)
 
@@ -179,6 +183,8 @@ def evaluate(given: argparse.Namespace) -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{name_of(given)}.csv"
     write(path, ("method", "seed", "perturbation", "level", "return"), rows)
+    path = given.out / f"{name_of(given)}-curves.csv"
+    write(path, ("method", "seed", "step", *CURVES), curves([r.path for r in done], folder))
     print(f"evaluated in {time.monotonic() - begun:.0f} s", flush=True)
 
 
@@ -436,6 +442,7 @@ def main(arguments: list[str] | None = None) -> None:
     trains.add_argument("--steps", type=int, default=150_000)
     trains.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     trains.add_argument("--minutes", type=float, default=9.0)
+    trains.add_argument("--part", help="one population of several alone, such as dual=network")
     trains.add_argument("--no-evaluation", action="store_true", help="leave that to `evaluate`")
     tables = commands.add_parser("table")
     tables.add_argument("files", type=Path, nargs="+")
