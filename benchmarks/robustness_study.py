@@ -178,7 +178,8 @@ def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConf
 def evaluate(given: argparse.Namespace) -> None:
     begun = time.monotonic()
     folder = given.scratch / name_of(given)
-    done = evaluate_runs(folder, load_policy, episodes=given.episodes, jobs=0, show="lines")
+    tried = evaluate_runs(folder, load_policy, episodes=given.episodes, jobs=0, show="lines")
+    done = list(tried)
     rows = [row for result in done for row in settings_of(result, folder)]
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{name_of(given)}.csv"
