@@ -21,6 +21,7 @@ import numpy as np
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
 from drspcrl.learners.population import stack, update_block
 from drspcrl.learners.replay import Batch
+from drspcrl.learners.threefry import quick
 from drspcrl.nominal import Scales, Uncertainty
 from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.settings import resolve
@@ -56,7 +57,7 @@ def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Call
     kind, hyper = LEARNERS[name]
     learner = kind(robust=robust)
     block = given.block
-    keys = jax.random.split(jax.random.key(0), members)
+    keys = quick(jax.random.split(jax.random.key(0), members), platform)
     state = jax.jit(jax.vmap(lambda key: learner.init(key, OBSERVATION, ACTION)))(keys)
     update = jax.jit(
         jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)),

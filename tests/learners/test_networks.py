@@ -96,3 +96,24 @@ def test_rounded_network_clips_what_its_format_cannot_hold():
     )
     found = networks.apply(networks.rounded(network, "float16"), jnp.array([[1e6], [-1e6], [2.0]]))
     np.testing.assert_allclose(found[:, 0], [65504.5, 65504.5, 2000.5])
+
+
+@pytest.mark.parametrize("members", [None, 3])
+def test_gradients_are_those_of_plain_products(members):
+    def plain(network, x):
+        for layer in network[:-1]:
+            x = jax.nn.relu(x @ layer.kernel + layer.bias[None])
+        return x @ network[-1].kernel + network[-1].bias[None]
+
+    def gradients(function):
+        def loss(network, x):
+            return jnp.sum(jnp.square(function(network, x)))
+
+        found = jax.grad(loss, argnums=(0, 1))
+        return jax.jit(found if members is None else jax.vmap(found, in_axes=(None, 0)))
+
+    network = networks.uniform(jax.random.key(0), (5, 16, 12, 3))
+    x = jax.random.normal(jax.random.key(1), (*(() if members is None else (members,)), 7, 5))
+    found, expected = gradients(networks.apply)(network, x), gradients(plain)(network, x)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -11,6 +11,7 @@ from jax import Array
 
 from drspcrl.errors import InputError
 from drspcrl.learners.replay import Outcome
+from drspcrl.learners.threefry import quick
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 
@@ -103,10 +104,10 @@ class Loop(ABC):
         self._act_deterministic = jax.jit(jax.vmap(self.learner.act_deterministic))
 
 
-def member_keys(seeds: Sequence[int], use: int) -> Array:
-    """One key for each member and use; it depends on the member's seed alone."""
-    keys = [jax.random.fold_in(jax.random.key(seed), use) for seed in seeds]
-    return jnp.stack(keys)
+def member_keys(seeds: Sequence[int], use: int, place: Device) -> Array:
+    """One key for each member and use, on a device; it depends on the member's seed alone."""
+    keys = jnp.stack([jax.random.fold_in(jax.random.key(seed), use) for seed in seeds])
+    return jax.device_put(quick(keys, place.platform), place)
 
 
 def unpack(outcome: Array, size: int) -> Outcome:

@@ -69,7 +69,7 @@ class OffPolicyLoop(Loop):
         self._batch, self._buffer_size = settings["batch_size"], settings["buffer_size"]
         self._device, self._memory = device, memory
         self._act_keys, self._sample_keys, self._update_keys, self._probe_keys = (
-            jax.device_put(member_keys(seeds, use), place)
+            member_keys(seeds, use, place)
             for use, place in ((ACT, device), (SAMPLE, memory), (UPDATE, device), (PROBE, memory))
         )
         self.updates = 0
@@ -78,7 +78,7 @@ class OffPolicyLoop(Loop):
             self._starts = jax.device_put(collector.starts(), device)
         first = collector.reset()
         init = partial(learner.init, observation_size=self._size, action_size=collector.action_size)
-        self.state = jax.jit(jax.vmap(init))(jax.device_put(member_keys(seeds, INIT), device))
+        self.state = jax.jit(jax.vmap(init))(member_keys(seeds, INIT, device))
         self.replay = self._empty_replay(first, min(settings["buffer_size"], steps))
         padding = np.zeros((*first.shape[:2], self._size + 3), np.float32)
         self._outcome = jax.device_put(np.concatenate([first, padding], axis=-1), device)

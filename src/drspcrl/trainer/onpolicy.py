@@ -56,7 +56,7 @@ class OnPolicyLoop(Loop):
         self._length = settings["rollout_size"] // collector.envs
         self._device = device
         self._act_keys, self._update_keys = (
-            jax.device_put(member_keys(seeds, use), device) for use in (ACT, UPDATE)
+            member_keys(seeds, use, device) for use in (ACT, UPDATE)
         )
         self.metrics: dict[str, Array] = {}
         self._compile()
@@ -66,7 +66,7 @@ class OnPolicyLoop(Loop):
             action_size=collector.action_size,
             envs=collector.envs,
         )
-        self.state = jax.jit(jax.vmap(init))(jax.device_put(member_keys(seeds, INIT), device))
+        self.state = jax.jit(jax.vmap(init))(member_keys(seeds, INIT, device))
         self._starts = None
         if learner.robust is not None:
             self._starts = jax.device_put(collector.starts(), device)

@@ -1,0 +1,77 @@
+"""Random numbers written out for a CPU: JAX's own bits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from drspcrl.checkpoint import tree
+from drspcrl.learners.threefry import quick
+
+SHAPES = [(), (5, 7)]
+
+
+def data(keys) -> np.ndarray:
+    return np.asarray(jax.random.key_data(keys))
+
+
+@pytest.fixture
+def keys():
+    return jax.random.split(jax.random.key(7), 3)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda key, shape: jax.random.bits(key, shape),
+        lambda key, shape: jax.random.bits(key, shape, "uint16"),
+        lambda key, shape: jax.random.normal(key, shape),
+        lambda key, shape: jax.random.uniform(key, shape, minval=-1.0),
+        lambda key, shape: jax.random.randint(key, shape, 0, 1000),
+        lambda key, shape: jax.random.categorical(key, jnp.zeros(4), shape=shape),
+        lambda key, shape: jax.random.key_data(jax.random.split(key, shape)),
+    ],
+    ids=["bits", "bits16", "normal", "uniform", "randint", "categorical", "split"],
+)
+def test_every_draw_is_that_of_jax(keys, draw, shape):
+    many = jax.jit(jax.vmap(lambda key: draw(key, shape)))
+    np.testing.assert_array_equal(many(quick(keys, "cpu")), many(keys))
+
+
+@pytest.mark.parametrize("number", [0, 1, 12345, 1 << 30, (1 << 32) - 1])
+def test_a_number_folded_in_gives_the_key_of_jax(keys, number):
+    fold = jax.jit(jax.vmap(lambda key: jax.random.fold_in(key, number)))
+    np.testing.assert_array_equal(data(fold(quick(keys, "cpu"))), data(fold(keys)))
+
+
+def test_a_permutation_is_that_of_jax(keys):
+    np.testing.assert_array_equal(
+        jax.random.permutation(quick(keys, "cpu")[0], 50), jax.random.permutation(keys[0], 50)
+    )
+
+
+def test_a_program_of_it_has_the_bits_made_once(keys):
+    # Three kernels make a normal number of its bits; the shifts of the 20 rounds are in none of
+    # them.
+    normal = jax.jit(lambda key: jax.random.normal(key, (64, 64)))
+    program = normal.lower(quick(keys, "cpu")[0]).compile().as_text()
+    assert program is not None
+    rotating = [part for part in program.split("\n\n") if part.count("shift-left(") >= 20]
+    assert len(rotating) == 1
+
+
+def test_keys_stay_what_they_are_on_a_gpu(keys):
+    assert quick(keys, "gpu").dtype == keys.dtype
+
+
+def test_keys_stay_what_they_are_where_jax_counts_in_another_way(keys):
+    with jax.threefry_partitionable(False):
+        assert quick(keys, "cpu").dtype == keys.dtype
+
+
+def test_a_checkpoint_of_either_kind_of_key_becomes_the_other(keys):
+    for here, there in ((keys, quick(keys, "cpu")), (quick(keys, "cpu"), keys)):
+        back = tree.to_place(tree.to_host(here), there)
+        assert back.dtype == there.dtype
+        np.testing.assert_array_equal(data(back), data(there))
