@@ -154,13 +154,14 @@ def run(given: argparse.Namespace) -> None:
     for part in parts:
         train(configuration(given, part, root / part.name))
     print(f"trained in {time.monotonic() - begun:.0f} s", flush=True)
-    if not given.no_evaluation:
+    if not given.no_evaluation and given.part is None:
         evaluate(given)
 
 
 def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConfig:
     own = dict(pair.split("=", 1) for pair in given.set)
-    base = {name: value for name, value in BASE.items() if name in preset(given.algorithm)}
+    known = preset(given.algorithm)  # PPO has no levels, and its rollouts always carry the noise
+    noise = {k: v for k, v in (BASE | part.settings).items() if k in known or k not in BASE}
     return TrainConfig(
         env=given.env,
         algorithm=given.algorithm,
@@ -168,7 +169,7 @@ def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConf
         methods=tuple(given.methods or part.methods),
         seeds=tuple(given.seeds),
         steps=given.steps,
-        settings=base | part.settings | {name: _number(text) for name, text in own.items()},
+        settings=noise | {name: _number(text) for name, text in own.items()},
         time_limit=given.minutes * 60,
         checkpoint_every=0,
         tensorboard=False,
@@ -178,14 +179,14 @@ def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConf
 def evaluate(given: argparse.Namespace) -> None:
     begun = time.monotonic()
     folder = given.scratch / name_of(given)
-    tried = evaluate_runs(folder, load_policy, episodes=given.episodes, jobs=0, show="lines")
-    done = list(tried)
+    done = list(evaluate_runs(folder, load_policy, episodes=given.episodes, jobs=0, show="lines"))
     rows = [row for result in done for row in settings_of(result, folder)]
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{name_of(given)}.csv"
     write(path, ("method", "seed", "perturbation", "level", "return"), rows)
     path = given.out / f"{name_of(given)}-curves.csv"
-    write(path, ("method", "seed", "step", *CURVES), curves([r.path for r in done], folder))
+    tried = [result.path for result in done if result.table is not None]
+    write(path, ("method", "seed", "step", *CURVES), curves(tried, folder))
     print(f"evaluated in {time.monotonic() - begun:.0f} s", flush=True)
 
 
@@ -443,7 +444,10 @@ def main(arguments: list[str] | None = None) -> None:
     trains.add_argument("--steps", type=int, default=150_000)
     trains.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     trains.add_argument("--minutes", type=float, default=9.0)
-    trains.add_argument("--part", help="one population of several alone, such as dual=network")
+    trains.add_argument(
+        "--part",
+        help="one population alone, such as dual=network; `evaluate` is for all of them",
+    )
     trains.add_argument("--no-evaluation", action="store_true", help="leave that to `evaluate`")
     tables = commands.add_parser("table")
     tables.add_argument("files", type=Path, nargs="+")

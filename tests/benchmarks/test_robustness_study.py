@@ -74,6 +74,11 @@ def test_the_study_has_the_references_and_every_ball(study):
     assert [part.settings["divergence"] for part in balls] == [b.split("=")[1] for b in BALLS]
 
 
+def test_a_part_that_is_not_there_is_named_with_those_that_are(study):
+    with pytest.raises(SystemExit, match="machinery has no part 'n=32'; it has '', 'draws=32', "):
+        study.main(["train", "machinery", "--part", "n=32"])
+
+
 def test_one_command_trains_and_evaluates(made):
     check(made, BALLS[-1:])
 

@@ -110,10 +110,13 @@ def test_gradients_are_those_of_plain_products(members):
             return jnp.sum(jnp.square(function(network, x)))
 
         found = jax.grad(loss, argnums=(0, 1))
-        return jax.jit(found if members is None else jax.vmap(found, in_axes=(None, 0)))
+        return jax.jit(found if members is None else jax.vmap(found))
 
-    network = networks.uniform(jax.random.key(0), (5, 16, 12, 3))
-    x = jax.random.normal(jax.random.key(1), (*(() if members is None else (members,)), 7, 5))
+    def drawn(key):
+        return networks.uniform(key, (5, 16, 12, 3)), jax.random.normal(key, (7, 5))
+
+    key = jax.random.key(0)
+    network, x = drawn(key) if members is None else jax.vmap(drawn)(jax.random.split(key, members))
     found, expected = gradients(networks.apply)(network, x), gradients(plain)(network, x)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

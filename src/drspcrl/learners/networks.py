@@ -141,8 +141,9 @@ def _product(rows: Array, kernel: Array) -> Array:
     """rows [B, inputs] times the kernel, with gradients in the order in which they are needed.
 
     Autodiff's own gradient of a kernel comes out [outputs, inputs]. A CPU then reads it across its
-    rows at each of its uses, two for Adam, which is as slow as a third of the product; and Eigen
-    is slower by a third with a transposed kernel than with a copy that lies the right way.
+    rows at both of its uses in Adam, which takes as long as the product itself; and Eigen is
+    slower by a third with a transposed kernel than with a copy that lies the right way. Forward
+    mode does not know such a function.
     """
     return rows @ kernel
 

@@ -68,9 +68,11 @@ class OffPolicyLoop(Loop):
         self._updates = round(self._envs * settings["updates_per_step"])
         self._batch, self._buffer_size = settings["batch_size"], settings["buffer_size"]
         self._device, self._memory = device, memory
-        self._act_keys, self._sample_keys, self._update_keys, self._probe_keys = (
-            member_keys(seeds, use, place)
-            for use, place in ((ACT, device), (SAMPLE, memory), (UPDATE, device), (PROBE, memory))
+        self._act_keys, self._update_keys, self._probe_keys = (
+            member_keys(seeds, use, device) for use in (ACT, UPDATE, PROBE)
+        )
+        self._sample_keys, self._look_keys = (
+            member_keys(seeds, use, memory) for use in (SAMPLE, PROBE)
         )
         self.updates = 0
         self._compile()
@@ -127,12 +129,12 @@ class OffPolicyLoop(Loop):
         """
         if self.learner.robust is None or self.steps == 0:
             return {}
-        batch = self._look(self.replay, self._probe_keys, np.int32(self.steps))
-        keys = self._probe_keys
+        steps = np.int32(self.steps)
+        batch = self._look(self.replay, self._look_keys, steps)
         if self._memory != self._device:
-            batch, keys = jax.device_put((batch, keys), self._device)
+            batch = jax.device_put(batch, self._device)
         found = self._probe(
-            self.state, batch, self._starts, self.uncertainty, keys, np.int32(self.steps)
+            self.state, batch, self._starts, self.uncertainty, self._probe_keys, steps
         )
         self._probed = found.log
         self.metrics = self.metrics | found.log
@@ -210,7 +212,7 @@ class OffPolicyLoop(Loop):
         if self.learner.robust is None:
             return {}
         zero = np.int32(0)
-        batch = jax.eval_shape(self._look, self.replay, self._probe_keys, zero)
+        batch = jax.eval_shape(self._look, self.replay, self._look_keys, zero)
         members = (self.state, batch, self._starts, self.uncertainty, self._probe_keys)
         names = jax.eval_shape(self._probe, *members, zero).log
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
