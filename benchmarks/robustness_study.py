@@ -15,7 +15,8 @@ with `--no-evaluation` they are left to `evaluate`, on any machine that has the 
 means for every level of ε and of the nominal scales, over all levels of the others, or with
 `--less` differences to the same runs in another file; `pairs` what one change does to every method
 that was tried with and without it; `overall` differences to one method over the tasks of several
-files; `figure` draws ε over the run, a panel for each file or, with `--by method`, for each method.
+files, `together` those of the mean of some methods to that of others; `figure` draws ε over the
+run, a panel for each file or, with `--by method`, for each method.
 Run folders go to `--scratch` and may be thrown away.
 """
 
@@ -35,8 +36,8 @@ from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import load_policy
 from drspcrl.presets import ablation, preset
 from drspcrl.runs import Run, read_run
-from drspcrl.statistics import mean_interval
 from drspcrl.trainer import TrainConfig, train
+from study_tables import effects, overall, pairs, table, together
 
 # What every study changes one thing or another in: the defaults before there were any studies.
 BASE = {"sensor": 0.1, "actuator": 0.0, "rollout_noise": 0.0, "level_spread": 0.0}
@@ -118,6 +119,10 @@ STUDIES: dict[str, list[Part]] = {
         Part(["vanilla", "nominal", "self_paced",
               *(f"self_paced:{change}" for change in CANDIDATES),
               *(f"{method}:{SPREAD}" for method in ("nominal", "fixed"))])
+    ],
+    "again": [
+        Part(["vanilla", "nominal", "self_paced",
+              *(f"{method}:{SPREAD}" for method in ("nominal", "fixed", "self_paced"))])
     ],
     "on_policy": [
         Part(["vanilla", "nominal", "fixed", "linear", "self_paced",
@@ -244,141 +249,6 @@ def write(path: Path, header: tuple[str, ...], rows: list[tuple]) -> None:
         csv.writer(file).writerows([header, *rows])
 
 
-COLUMNS = ("none", "action", "observation", "environment", "all")
-Means = dict[str, dict[str, dict[str, float]]]
-"""Mean return by method, seed and kind of perturbation."""
-
-
-def read_means(path: Path) -> Means:
-    """Mean return by method, seed and kind of perturbation; `all` is the mean of 15 settings."""
-    returns: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
-    with path.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            kinds = returns[row["method"]][row["seed"]]
-            kinds.setdefault(row["perturbation"], []).append(float(row["return"]))
-            if row["perturbation"] != "none":
-                kinds.setdefault("all", []).append(float(row["return"]))
-    return {
-        method: {
-            seed: {kind: float(np.mean(values)) for kind, values in kinds.items()}
-            for seed, kinds in seeds.items()
-        }
-        for method, seeds in returns.items()
-    }
-
-
-def table(path: Path, less: str | None = None) -> str:
-    """Means over seeds of each method, or of its difference to the method `less` seed by seed."""
-    runs = read_means(path)
-    if less is None:
-        return markdown(
-            "method", ((method, list(seeds.values())) for method, seeds in runs.items())
-        )
-    base = runs.pop(less)
-    rows = (
-        (method, [{k: own[k] - base[seed][k] for k in COLUMNS} for seed, own in seeds.items()])
-        for method, seeds in runs.items()
-    )
-    return markdown(f"method less {less}", rows)
-
-
-def effects(path: Path, less: Path | None = None) -> str:
-    """The same for each level of ε and of the scales, averaged over all levels of the others.
-
-    With `less`, of the differences to the same runs in another file, over what both files have.
-    """
-    runs = read_means(path)
-    if less is not None:
-        runs = differences(runs, read_means(less))
-    groups: dict[str, list[str]] = defaultdict(list)
-    for method in runs:
-        name, _, text = method.partition(":")
-        numbers = dict(pair.split("=") for pair in text.split(",") if pair)
-        if "sensor" not in numbers or name not in ("nominal", "fixed"):
-            groups[method].append(method)
-            continue
-        ε = "0 (nominal)" if name == "nominal" else numbers["epsilon_budget"]
-        groups[f"ε = {ε}"].append(method)
-        for symbol, kind in (("σ", "sensor"), ("κ", "process")):
-            if kind in numbers:
-                groups[f"{symbol} = {numbers[kind]}"].append(method)
-    rows = []
-    for label in sorted(groups, key=lambda label: (label[0] not in "v", label)):
-        methods = groups[label]
-        seeds = [
-            {k: float(np.mean([runs[m][seed][k] for m in methods])) for k in COLUMNS}
-            for seed in runs[methods[0]]
-        ]
-        rows.append((label, seeds))
-    return markdown("mean over" if less is None else f"mean over, less {less.stem}", rows)
-
-
-def pairs(path: Path, change: str) -> str:
-    """What one change does: every method that has it, less the same without it, seed by seed."""
-    runs = read_means(path)
-    found = {}
-    for method in runs:
-        name, _, text = method.partition(":")
-        changes = text.split(",")
-        rest = ",".join(other for other in changes if other != change)
-        base = f"{name}:{rest}" if rest else name
-        if change in changes and base in runs:
-            found[base] = [{k: own[k] - runs[base][seed][k] for k in COLUMNS}
-                           for seed, own in runs[method].items()]  # fmt: skip
-    if not found:
-        raise SystemExit(f"{path}: no method was tried with and without {change!r}")
-    everything = [
-        {k: float(np.mean([seed[k] for seed in seeds])) for k in COLUMNS}
-        for seeds in zip(*found.values(), strict=True)
-    ]
-    return markdown(f"{change} less without", [*found.items(), ("mean of these", everything)])
-
-
-def overall(paths: list[Path], less: str) -> str:
-    """All files together: differences to the method `less` in percent of what `vanilla` reaches.
-
-    A percent is of vanilla's mean over the seeds of a task and the 15 settings, so that one seed
-    of vanilla does not decide. Interval and mean are over all pairs of a task and a seed.
-    """
-    rows: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for path in paths:
-        runs = read_means(path)
-        if missing := {"vanilla", less} - runs.keys():
-            raise SystemExit(f"{path}: it has no {' and no '.join(sorted(missing))}")
-        unit = float(np.mean([own["all"] for own in runs["vanilla"].values()])) / 100
-        for method, seeds in runs.items():
-            rows[method] += [{k: (own[k] - runs[less][seed][k]) / unit for k in COLUMNS}
-                             for seed, own in seeds.items()]  # fmt: skip
-    ordered = sorted(rows.items(), key=lambda row: -np.mean([seed["all"] for seed in row[1]]))
-    return markdown(f"% of vanilla, less {less}", ordered)
-
-
-def differences(runs: Means, base: Means) -> Means:
-    return {
-        method: {
-            seed: {k: own[k] - base[method][seed][k] for k in COLUMNS}
-            for seed, own in seeds.items()
-            if seed in base[method]
-        }
-        for method, seeds in runs.items()
-        if method in base
-    }
-
-
-def markdown(what: str, rows: Iterable[tuple[str, list[dict[str, float]]]]) -> str:
-    head = f"| {what} | nominal | action | observation | environment | all 15 |"
-    lines = [head, "|---" * 6 + "|"]
-    for label, seeds in rows:
-        cells = " | ".join(cell([seed[kind] for seed in seeds]) for kind in COLUMNS)
-        lines.append(f"| {label} | {cells} |")
-    return "\n".join(lines)
-
-
-def cell(values: list[float]) -> str:
-    found = mean_interval(values)
-    return f"{found.value:,.0f} ± {found.half_width:,.0f}"
-
-
 Curves = dict[tuple[str, str], list[tuple[float, float]]]
 
 
@@ -461,6 +331,10 @@ def main(arguments: list[str] | None = None) -> None:
     tasks = commands.add_parser("overall")
     tasks.add_argument("files", type=Path, nargs="+")
     tasks.add_argument("--less", default="self_paced", help="the method that others are less of")
+    pooled = commands.add_parser("together")
+    pooled.add_argument("files", type=Path, nargs="+")
+    pooled.add_argument("--methods", nargs="+", required=True, help="the mean of these")
+    pooled.add_argument("--less", nargs="+", required=True, help="less that of these")
     figures = commands.add_parser("figure")
     figures.add_argument("files", type=Path, nargs="+")
     figures.add_argument("--by", choices=("file", "method"), default="file")
@@ -477,6 +351,8 @@ def main(arguments: list[str] | None = None) -> None:
         print("\n\n".join(f"{path.stem}\n\n{effects(path, given.less)}" for path in given.files))
     elif given.command == "overall":
         print(overall(given.files, given.less))
+    elif given.command == "together":
+        print(together(given.files, given.methods, given.less))
     elif given.command == "pairs":
         print("\n\n".join(f"{path.stem}\n\n{pairs(path, given.change)}" for path in given.files))
     else:

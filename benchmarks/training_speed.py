@@ -1,155 +1,205 @@
 """Environment steps per second of a whole training, beside Stable-Baselines3 and SBX.
 
-    python benchmarks/training_speed.py [seconds]
+    python benchmarks/training_speed.py [rounds]
 
 HalfCheetah-v5, one member, the same networks, batch sizes and updates per step. Peers live in
-environments that this script makes. Every library trains for some seconds after its first update,
-in turn, and once more in the opposite order; a cell is the best stretch of three seconds, because
-machines are shared and a neighbour's work slows some stretches and not others. Beside it, how far
+environments that this script makes. All libraries of a row are started, train until everything is
+compiled, and then train in turn, three seconds each, round after round, while the others wait: a
+neighbour's work on a shared machine slows all of them alike. A rate is the median of its rounds, a
+ratio the median of the ratios within a round, with the middle half of them. Beside it, how far
 that is from what the machine allows: the operations of the updates over the rate of one large
-matrix product, and the share of the physics at `mujoco.batch`'s own rate.
+matrix product, and the share of the physics at `mujoco.batch`'s own rate, in the same turns.
 """
 
-import json
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = {
-    "Stable-Baselines3": (
-        "sb3",
-        ["torch==2.13.0", "stable-baselines3==2.9.2"],
-        "stable_baselines3",
-    ),
-    "SBX": ("sbx", ["torch==2.13.0", "sbx-rl==0.28.0"], "sbx"),
+    "Stable-Baselines3": ("sb3", ["torch==2.13.0", "stable-baselines3==2.9.2"]),
+    "SBX": ("sbx", ["torch==2.13.0", "sbx-rl==0.28.0"]),
 }
-ROWS = ("ppo", "sac", "ddpg", "robust sac, n = 8")
+MODULES = {"Stable-Baselines3": "stable_baselines3", "SBX": "sbx"}
+OURS, ROBUST, PHYSICS, PRODUCTS = "drspcrl", "robust, n = 8", "physics", "matrix products"
+ROWS = {
+    "ppo": (OURS, "Stable-Baselines3", "SBX", PHYSICS),
+    "sac": (OURS, ROBUST, "Stable-Baselines3", "SBX", PRODUCTS),
+    "ddpg": (OURS, "Stable-Baselines3", "SBX", PRODUCTS),
+}
+
+# What all trainees share: they wait for a line, work for as long as it says, and answer what they
+# did and how long it took.
+TURNS = """
+import sys, time
+
+class Turns:
+    def __init__(self, count):
+        self.count, self.end = count, 0.0
+
+    def over(self):
+        # Called after each piece of work; returns when the next one may begin.
+        now = time.monotonic()
+        if now < self.end:
+            return
+        if self.end:
+            print(self.count() - self.first, now - self.begun, flush=True)
+        else:
+            print("ready", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            sys.exit()
+        self.first, self.begun = self.count(), time.monotonic()
+        self.end = self.begun + float(line)
+"""
 
 # One program for both peers, which share their interface.
 PEER = """
-import importlib, sys, time
+import importlib
 import gymnasium
 from stable_baselines3.common.callbacks import BaseCallback
-module, algorithm, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+module, algorithm = sys.argv[1:]
 
-class Clock(BaseCallback):
-    # Counts from the end of the first learning, when everything is compiled, to that of the last.
-    def __init__(self, warmup, seconds):
-        super().__init__()
-        self.warmup, self.seconds, self.begun, self.best = warmup, seconds, None, 0.0
-    def mark(self):
-        if self.num_timesteps < self.warmup:
-            return True
-        now = time.monotonic()
-        if self.begun is None:
-            self.begun = self.stretch = now
-            self.first = self.num_timesteps
-        if now - self.stretch > 3:
-            self.best = max(self.best, (self.num_timesteps - self.first) / (now - self.stretch))
-            self.stretch, self.first = now, self.num_timesteps
-        if now - self.begun > self.seconds:
-            print(self.best)
-            return False
-        return True
-
-class OnPolicy(Clock):
+class Trainee(BaseCallback):
+    # On-policy learners are stopped between a learning and the next rollout.
+    def _init_callback(self):
+        self.turns = Turns(lambda: self.num_timesteps)
     def _on_rollout_start(self):
-        self.go_on = self.mark()
+        if algorithm == "ppo" and self.num_timesteps >= 4096:
+            self.turns.over()
     def _on_step(self):
-        return self.go_on
-
-class OffPolicy(Clock):
-    def _on_step(self):
-        return self.mark()
+        if algorithm != "ppo" and self.num_timesteps >= 600:
+            self.turns.over()
+        return True
 
 env = gymnasium.make("HalfCheetah-v5")
 layers = dict(net_arch=[64, 64] if algorithm == "ppo" else [256, 256])
 learner = getattr(importlib.import_module(module), algorithm.upper())
 if algorithm == "ppo":
-    model, clock = learner("MlpPolicy", env, policy_kwargs=layers, seed=0), OnPolicy(4096, seconds)
+    model = learner("MlpPolicy", env, policy_kwargs=layers, seed=0)
 else:
     model = learner("MlpPolicy", env, batch_size=256, learning_starts=256, train_freq=1,
                     gradient_steps=1, buffer_size=100_000, policy_kwargs=layers, seed=0)
-    clock = OffPolicy(600, seconds)
-model.learn(10**9, callback=clock)
+model.learn(10**9, callback=Trainee())
 """
 
-
-def peer_rate(python: str, module: str, algorithm: str, seconds: float) -> float:
-    command = [python, "-c", PEER, module, algorithm, str(seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{module} {algorithm}: {done.stderr[-2000:]}")
-    return float(done.stdout.split()[-1])
-
-
-OURS = """
-import json, sys, time
+OWN = """
 import jax
 import numpy as np
 from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.settings import resolve
 from drspcrl.trainer.uncertainty import member_uncertainty
-name, seconds = sys.argv[1], float(sys.argv[2])
-begun = time.monotonic()
-algorithm, robust = name.split(",")[0].split()[-1], name.startswith("robust")
+what, algorithm = sys.argv[1:]
 changes = {} if algorithm == "ppo" else {"learning_starts": 256, "buffer_size": 100_000}
 settings = resolve(algorithm, changes, 10**6)
 collector = Collector("HalfCheetah", [0], settings["envs_per_member"])
-device = jax.devices()[0]
-uncertainty = member_uncertainty(settings, [0.3]) if robust else None
-loop = make_loop(algorithm, settings, collector, [0], 10**6, device, device, uncertainty)
-while loop.steps < (4096 if algorithm == "ppo" else 600):
-    loop.iterate()
-jax.block_until_ready(loop.state)
-rate, end = 0.0, time.monotonic() + seconds
-while time.monotonic() < end:
-    stretch, first = time.monotonic(), loop.steps
-    while time.monotonic() - stretch < 3:
+
+def train():
+    device = jax.devices()[0]
+    uncertainty = member_uncertainty(settings, [0.3]) if what.startswith("robust") else None
+    loop = make_loop(algorithm, settings, collector, [0], 10**6, device, device, uncertainty)
+    while loop.steps < (4096 if algorithm == "ppo" else 600):
         loop.iterate()
-    jax.block_until_ready(loop.state)
-    rate = max(rate, (loop.steps - first) / (time.monotonic() - stretch))
-actions = np.zeros((1, collector.envs, collector.action_size), np.float32)
-begun, steps = time.monotonic(), 0
-while time.monotonic() - begun < 2:
-    collector.step(actions)
-    steps += collector.envs
-physics = steps / (time.monotonic() - begun)
-side = 2048
-product = jax.jit(lambda a, b: a @ b)
-a = jax.numpy.ones((side, side))
-jax.block_until_ready(product(a, a))
-begun, times = time.monotonic(), 0
-while time.monotonic() - begun < 2:
-    jax.block_until_ready(product(a, a))
-    times += 1
-flops = times * 2 * side**3 / (time.monotonic() - begun)
-print(json.dumps({"rate": rate, "physics": physics, "flops": flops}))
+    turns = Turns(lambda: jax.block_until_ready(loop.state) and loop.steps)
+    while True:
+        turns.over()
+        loop.iterate()
+
+def simulate():
+    actions, steps = np.zeros((1, collector.envs, collector.action_size), np.float32), 0
+    collector.reset()
+    turns = Turns(lambda: steps)
+    while True:
+        turns.over()
+        collector.step(actions)
+        steps += collector.envs
+
+def multiply(side=2048):
+    product, operations = jax.jit(lambda a, b: a @ b), 0
+    square = jax.numpy.ones((side, side))
+    turns = Turns(lambda: operations)
+    while True:
+        turns.over()
+        jax.block_until_ready(product(square, square))
+        operations += 2 * side**3
+
+{"physics": simulate, "matrix products": multiply}.get(what, train)()
 """
 
 
-def own(name: str, seconds: float) -> dict[str, float]:
-    command = [sys.executable, "-c", OURS, name, str(seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{name}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+@dataclass(frozen=True)
+class Trainee:
+    """One program that works only when it is asked to."""
+
+    name: str
+    process: subprocess.Popen[str]
+
+    @classmethod
+    def start(cls, name: str, algorithm: str, pythons: dict[str, str]) -> Self:
+        """Started, and alone until it is compiled."""
+        program, python = (PEER, pythons[name]) if name in pythons else (OWN, sys.executable)
+        command = [python, "-c", TURNS + program, MODULES.get(name, name), algorithm]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
+        trainee = cls(name, process)
+        trainee.answer()
+        return trainee
+
+    def rate(self, seconds: float) -> float:
+        """Its turn: work per second, in steps or, of matrix products, in operations."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        work, took = self.answer().split()
+        return float(work) / float(took)
+
+    def answer(self) -> str:
+        """What it says when its work is done."""
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} ended: {self.process.stderr.read()[-2000:]}")
+        return line
+
+    def end(self) -> None:
+        """Close its input, at which it ends."""
+        self.process.communicate(timeout=60)
+
+
+def in_turns(algorithm: str, pythons: dict[str, str], rounds: int) -> dict[str, np.ndarray]:
+    """The rates of a row's programs, one for each round; the order turns around each time."""
+    trainees = [Trainee.start(name, algorithm, pythons) for name in ROWS[algorithm]]
+    rates: dict[str, list[float]] = {trainee.name: [] for trainee in trainees}
+    for turn in range(rounds):
+        for trainee in trainees[:: 1 if turn % 2 == 0 else -1]:
+            rates[trainee.name].append(trainee.rate(3.0))
+        row = ", ".join(f"{name} {found[-1]:.4g}" for name, found in rates.items())
+        print(f"{time.strftime('%X')} {algorithm}: {row}", file=sys.stderr, flush=True)
+    for trainee in trainees:
+        trainee.end()
+    return {name: np.asarray(found) for name, found in rates.items()}
 
 
 # Multiply-adds are two operations. A forward pass of a batch of 256 through 256 × 256 hidden units
 # on HalfCheetah is F; a gradient costs two more, one more where only the input's is wanted.
 FORWARD = 2 * 256 * (23 * 256 + 256 * 256 + 256)
 UPDATES = {"sac": 16 * FORWARD, "ddpg": (2 + 3 + (3 + 2) / 2) * FORWARD}
+ROBUST_UPDATE = 38 * FORWARD
 
 
-def of_the_limit(name: str, found: dict[str, float]) -> str:
-    if name not in UPDATES:
-        return f"physics {found['rate'] / found['physics']:.0%} of the time"
-    learning = found["rate"] * UPDATES[name] / found["flops"]
-    return f"updates {learning:.0%} of the matrix-product rate"
+def of_the_limit(algorithm: str, rates: dict[str, np.ndarray], name: str) -> str:
+    if algorithm == "ppo":
+        return f"physics {np.median(rates[name] / rates[PHYSICS]):.0%} of the time"
+    operations = ROBUST_UPDATE if name == ROBUST else UPDATES[algorithm]
+    share = np.median(rates[name] * operations / rates[PRODUCTS])
+    return f"updates {share:.0%} of the matrix-product rate"
 
 
 def peer_pythons() -> dict[str, str]:
@@ -159,38 +209,28 @@ def peer_pythons() -> dict[str, str]:
     editable = f"--editable={ROOT}"
     return {
         label: str(peer_python(name, [*requirements, editable]))
-        for label, (name, requirements, _) in PEERS.items()
+        for label, (name, requirements) in PEERS.items()
     }
 
 
-def main(seconds: float) -> None:
+def cell(peer: np.ndarray, ours: np.ndarray) -> str:
+    low, middle, high = np.quantile(ours / peer, (0.25, 0.5, 0.75))
+    return f"{np.median(peer):,.0f} (× {middle:.2f}; {low:.2f} to {high:.2f})"
+
+
+def main(rounds: int) -> None:
     pythons = peer_pythons()
-    best: dict[str, dict[str, float]] = {name: {} for name in ROWS}
-    ours: dict[str, dict[str, float]] = {}
-    for turn in range(2):
-        for name in ROWS:
-            algorithm = name.split(",")[0].split()[-1]
-            order = ["ours", *(PEERS if algorithm == name else ["Stable-Baselines3"])]
-            for library in order if turn == 0 else order[::-1]:
-                if library == "ours":
-                    found = own(name, seconds)
-                    rate = found["rate"]
-                    if rate >= best[name].get("ours", 0.0):
-                        ours[name] = found
-                elif algorithm != name:  # the plain peer has been measured in its own row
-                    rate = best[algorithm][library]
-                else:
-                    rate = peer_rate(pythons[library], PEERS[library][2], algorithm, seconds)
-                best[name][library] = max(rate, best[name].get(library, 0.0))
-                print(f"{time.strftime('%X')} {name}: {library} {rate:.0f}", file=sys.stderr)
+    measured = {algorithm: in_turns(algorithm, pythons, rounds) for algorithm in ROWS}
     print("| steps/s | drspcrl | Stable-Baselines3 | SBX | of the limit |\n|---|---|---|---|---|")
-    for name in ROWS:
-        cells = [f"{best[name]['ours']:,.0f}"]
-        for library in PEERS:
-            rate = best[name].get(library)
-            cells.append(f"{rate:,.0f} (× {best[name]['ours'] / rate:.1f})" if rate else "–")
-        print(f"| {name} | " + " | ".join([*cells, of_the_limit(name, ours[name])]) + " |")
+    for algorithm, rates in measured.items():
+        for name in (OURS, ROBUST):
+            if name not in rates:
+                continue
+            label = algorithm if name == OURS else f"robust {algorithm}, n = 8, their plain one"
+            cells = [label, f"{np.median(rates[name]):,.0f}"]
+            cells += [cell(rates[peer], rates[name]) for peer in PEERS]
+            print("| " + " | ".join([*cells, of_the_limit(algorithm, rates, name)]) + " |")
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 20.0)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)

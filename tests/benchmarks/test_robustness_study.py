@@ -18,6 +18,12 @@ BALLS = [f"self_paced:divergence={name}" for name in ("kl", "chi2", "tv", "wasse
 
 @pytest.fixture(scope="module")
 def study():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(PATH.parent)  # as for a program that is run
+        yield loaded()
+
+
+def loaded():
     spec = importlib.util.spec_from_file_location("robustness_study", PATH)
     assert spec is not None
     assert spec.loader is not None
@@ -174,6 +180,19 @@ def test_tasks_count_alike_in_units_of_what_vanilla_reaches(study, tmp_path):
     assert rows == ["| vanilla", "| nominal", "| self_paced"]  # vanilla: (-50, 50, 10, 30)
     with pytest.raises(SystemExit, match="it has no fixed"):
         study.overall(files, "fixed")
+
+
+def test_methods_are_taken_together_seed_by_seed(study, tmp_path):
+    low = {"vanilla": (5, 15), "a": (10, 20), "b": (20, 30)}  # a unit of 0.1
+    high = {"vanilla": (1000, 1000), "a": (900, 700), "b": (1100, 1100)}  # of 10
+    files = [written(tmp_path / f"{k}.csv", x) for k, x in enumerate((low, high))]
+    found = study.together(files, ["a", "b"], ["vanilla"])
+    assert "| 0 | 100 ± 0 |" in found  # seeds (15 - 5, 25 - 15)
+    assert "| 1 | -5 ± 64 |" in found  # seeds (0, -10)
+    assert "| all of these | 48 ± 97 |" in found  # (100, 100, 0, -10)
+    assert "all of these" not in study.together(files[:1], ["a"], ["b"])
+    with pytest.raises(SystemExit, match="it has no c"):
+        study.together(files, ["a"], ["c"])
 
 
 def test_effects_keep_other_methods_out_of_the_rows_of_radii(study, tmp_path):
