@@ -48,9 +48,9 @@ IN_FAMILY = (
     "carries actuator noise too, as it does by default with SAC and DDPG, action noise is near "
     "what was trained against: there a Gaussian is added to the action, here a uniform action "
     "replaces it now and then. What each group was trained with is in the table above. Gains are "
-    "therefore given by kind and once more with observation noise left out of the mean, and against "
-    "`nominal`, which trains with the same noise at ε = 0: what remains over `nominal` is what the "
-    "worst case adds.\n"
+    "therefore given by kind and once more with observation noise left out of the mean, and "
+    "against `nominal`, which trains with the same noise at ε = 0: what remains over `nominal` is "
+    "what the worst case adds.\n"
 )
 
 # What the numbers say, in words: the one part of the page that is not computed.
