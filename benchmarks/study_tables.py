@@ -124,18 +124,19 @@ def together(paths: Sequence[Path], methods: Sequence[str], less: Sequence[str])
 
     In percent of what `vanilla` reaches, as in `overall`, and seed by seed.
     """
-    rows: dict[str, list[dict[str, float]]] = {}
+    rows: list[tuple[str, list[dict[str, float]]]] = []
     for path in paths:
         runs = read_means(path)
         unit = unit_of(path, runs, [*methods, *less])
-        rows[path.stem] = [
-            {k: (_mean(runs, methods, seed, k) - _mean(runs, less, seed, k)) / unit
+        found = [
+            {k: (mean_of(runs, methods, seed, k) - mean_of(runs, less, seed, k)) / unit
              for k in COLUMNS}
             for seed in runs[methods[0]]
         ]  # fmt: skip
+        rows.append((path.stem, found))
     if len(paths) > 1:
-        rows["all of these"] = [pair for pairs in rows.values() for pair in pairs]
-    return markdown("% of vanilla", rows.items())
+        rows.append(("all of these", [pair for _, found in rows for pair in found]))
+    return markdown("% of vanilla", rows)
 
 
 def unit_of(path: Path, runs: Means, methods: Iterable[str]) -> float:
@@ -145,7 +146,7 @@ def unit_of(path: Path, runs: Means, methods: Iterable[str]) -> float:
     return float(np.mean([own["all"] for own in runs["vanilla"].values()])) / 100
 
 
-def _mean(runs: Means, methods: Iterable[str], seed: str, kind: str) -> float:
+def mean_of(runs: Means, methods: Iterable[str], seed: str, kind: str) -> float:
     return float(np.mean([runs[method][seed][kind] for method in methods]))
 
 

@@ -4,19 +4,22 @@
 
 HalfCheetah-v5, one member, the same networks, batch sizes and updates per step. Peers live in
 environments that this script makes. All libraries of a row are started, train until everything is
-compiled, and then train in turn, three seconds each, round after round, while the others wait: a
-neighbour's work on a shared machine slows all of them alike. A rate is the median of its rounds, a
-ratio the median of the ratios within a round, with the middle half of them. Beside it, how far
-that is from what the machine allows: the operations of the updates over the rate of one large
-matrix product, and the share of the physics at `mujoco.batch`'s own rate, in the same turns.
+compiled, and then train in turn, three seconds each and to the end of an iteration, round after
+round, while the others wait: a neighbour's work on a shared machine slows all of them alike. A
+rate is the median of its rounds, a ratio the median of the ratios within a round, with the middle
+half of them. Beside it, how far that is from what the machine allows: the operations of the updates
+over the rate of one large matrix product, and the share of the physics at `mujoco.batch`'s own
+rate, in the same turns.
 """
 
+import contextlib
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 import numpy as np
 
@@ -43,12 +46,13 @@ class Turns:
         self.count, self.end = count, 0.0
 
     def over(self):
-        # Called after each piece of work; returns when the next one may begin.
-        now = time.monotonic()
-        if now < self.end:
+        # Called after each piece of work; returns when the next one may begin. Counting waits for
+        # work that is still under way, so it comes before the clock is read.
+        if time.monotonic() < self.end:
             return
         if self.end:
-            print(self.count() - self.first, now - self.begun, flush=True)
+            done = self.count() - self.first
+            print(done, time.monotonic() - self.begun, flush=True)
         else:
             print("ready", flush=True)
         line = sys.stdin.readline()
@@ -123,6 +127,7 @@ def simulate():
 def multiply(side=2048):
     product, operations = jax.jit(lambda a, b: a @ b), 0
     square = jax.numpy.ones((side, side))
+    jax.block_until_ready(product(square, square))
     turns = Turns(lambda: operations)
     while True:
         turns.over()
@@ -139,51 +144,59 @@ class Trainee:
 
     name: str
     process: subprocess.Popen[str]
+    errors: IO[str]
 
     @classmethod
     def start(cls, name: str, algorithm: str, pythons: dict[str, str]) -> Self:
         """Started, and alone until it is compiled."""
         program, python = (PEER, pythons[name]) if name in pythons else (OWN, sys.executable)
         command = [python, "-c", TURNS + program, MODULES.get(name, name), algorithm]
+        errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - a pipe that nobody reads fills up
         pipe = subprocess.PIPE
-        process = subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
-        trainee = cls(name, process)
-        trainee.answer()
+        process = subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=errors)
+        trainee = cls(name, process, errors)
+        if (said := trainee.answer()) != "ready\n":
+            raise RuntimeError(f"{name} said {said!r} before it was ready")
         return trainee
 
     def rate(self, seconds: float) -> float:
         """Its turn: work per second, in steps or, of matrix products, in operations."""
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{seconds}\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended; why is said by `answer`
+            self.process.stdin.write(f"{seconds}\n")
+            self.process.stdin.flush()
         work, took = self.answer().split()
         return float(work) / float(took)
 
     def answer(self) -> str:
         """What it says when its work is done."""
         assert self.process.stdout is not None
-        assert self.process.stderr is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.name} ended: {self.process.stderr.read()[-2000:]}")
+            self.errors.seek(0)
+            raise RuntimeError(f"{self.name} ended: {self.errors.read()[-2000:]}")
         return line
 
     def end(self) -> None:
         """Close its input, at which it ends."""
-        self.process.communicate(timeout=60)
+        try:
+            self.process.communicate(timeout=30)
+        except (subprocess.TimeoutExpired, BrokenPipeError):
+            self.process.kill()
 
 
 def in_turns(algorithm: str, pythons: dict[str, str], rounds: int) -> dict[str, np.ndarray]:
     """The rates of a row's programs, one for each round; the order turns around each time."""
-    trainees = [Trainee.start(name, algorithm, pythons) for name in ROWS[algorithm]]
-    rates: dict[str, list[float]] = {trainee.name: [] for trainee in trainees}
-    for turn in range(rounds):
-        for trainee in trainees[:: 1 if turn % 2 == 0 else -1]:
-            rates[trainee.name].append(trainee.rate(3.0))
-        row = ", ".join(f"{name} {found[-1]:.4g}" for name, found in rates.items())
-        print(f"{time.strftime('%X')} {algorithm}: {row}", file=sys.stderr, flush=True)
-    for trainee in trainees:
-        trainee.end()
+    with contextlib.ExitStack() as ends:
+        trainees = [Trainee.start(name, algorithm, pythons) for name in ROWS[algorithm]]
+        for trainee in trainees:
+            ends.callback(trainee.end)
+        rates: dict[str, list[float]] = {trainee.name: [] for trainee in trainees}
+        for turn in range(rounds):
+            for trainee in trainees[:: 1 if turn % 2 == 0 else -1]:
+                rates[trainee.name].append(trainee.rate(3.0))
+            row = ", ".join(f"{name} {found[-1]:.4g}" for name, found in rates.items())
+            print(f"{time.strftime('%X')} {algorithm}: {row}", file=sys.stderr, flush=True)
     return {name: np.asarray(found) for name, found in rates.items()}
 
 

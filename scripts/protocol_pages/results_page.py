@@ -47,10 +47,11 @@ IN_FAMILY = (
     "kind that was trained against, though its levels, up to σ = 0.5, are not. Where training "
     "carries actuator noise too, as it does by default with SAC and DDPG, action noise is near "
     "what was trained against: there a Gaussian is added to the action, here a uniform action "
-    "replaces it now and then. What each group was trained with is in the table above. Gains are "
-    "therefore given by kind and once more with observation noise left out of the mean, and "
-    "against `nominal`, which trains with the same noise at ε = 0: what remains over `nominal` is "
-    "what the worst case adds.\n"
+    "replaces it now and then. Where a group was trained with other noise than [the "
+    "defaults](nominal_models.md), the table above says with which. Gains are therefore given by "
+    "kind and once more with observation noise left out of the mean, and against `nominal`, which "
+    "trains with the same noise at ε = 0: what remains over `nominal` is what the worst case "
+    "adds.\n"
 )
 
 # What the numbers say, in words: the one part of the page that is not computed.
@@ -186,9 +187,9 @@ def _sensor_off(evidence: Evidence) -> list[str]:
         "## Sensor noise off\n\n"
         "The same method trained without sensor noise, so that observation noise is no kind that "
         "was trained against. With `process` the next state is moved by κ standard deviations of "
-        "one step's change instead, and the policy sees the truth; what other noise there was is "
-        "in the table of what has been run. (The same noise at ε = 0 was not trained, so this does "
-        "not tell what the worst case adds to it.)\n\n"
+        "one step's change instead, and the policy sees the truth; without it SAC has the "
+        "actuator noise of its [defaults](nominal_models.md). (The same noise at ε = 0 was not "
+        "trained, so this does not tell what the worst case adds to it.)\n\n"
     )
     return [text + table(heads, rows, left=3)] if rows else []
 
