@@ -188,9 +188,10 @@ class Trainee:
 def in_turns(algorithm: str, pythons: dict[str, str], rounds: int) -> dict[str, np.ndarray]:
     """The rates of a row's programs, one for each round; the order turns around each time."""
     with contextlib.ExitStack() as ends:
-        trainees = [Trainee.start(name, algorithm, pythons) for name in ROWS[algorithm]]
-        for trainee in trainees:
-            ends.callback(trainee.end)
+        trainees = []
+        for name in ROWS[algorithm]:
+            trainees.append(Trainee.start(name, algorithm, pythons))
+            ends.callback(trainees[-1].end)
         rates: dict[str, list[float]] = {trainee.name: [] for trainee in trainees}
         for turn in range(rounds):
             for trainee in trainees[:: 1 if turn % 2 == 0 else -1]:
