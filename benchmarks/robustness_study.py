@@ -136,6 +136,10 @@ STUDIES: dict[str, list[Part]] = {
         *(Part(["self_paced"], NOISE | {name: value}, f"{name}={value}")
           for name, value in (("draws", 32), ("dual", "network"), ("dual", "gaussian"))),
     ],
+    "budgets": [
+        Part(["vanilla", "nominal", "fixed", "fixed:epsilon_budget=0.3", "self_paced",
+              "self_paced:epsilon_budget=0.3", "self_paced:pacing=0.3,rate=6.0"], NOISE)
+    ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
               "accel", "space", "self_paced"])
