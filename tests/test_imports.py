@@ -12,10 +12,11 @@ import drspcrl
 SOURCE = Path(drspcrl.__file__).parent
 
 # part → the parts it may import, beside itself and the foundations
-FOUNDATIONS = {"errors", "precision"}
+FOUNDATIONS = {"errors", "precision", "versions"}
 ALLOWED = {
     "errors": set(),
     "precision": set(),
+    "versions": set(),
     "divergences": set(),
     "tabular": {"divergences", "curricula"},
     "nominal": {"divergences"},

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+
+from drspcrl.versions import versions_of
 
 PACKAGES = ("drspcrl", "jax", "jaxlib", "mujoco", "gymnasium", "numpy", "scipy", "optax")
 OPTIONAL = ("ray", "onnx", "imageio", "trackio", "wandb")
@@ -36,16 +37,8 @@ class Doctor:
 
 
 def _software() -> list[tuple[str, str]]:
-    rows = [("python", platform.python_version())]
-    rows += [(name, version(name)) for name in PACKAGES]
-    return rows + [(name, _version_if_any(name)) for name in OPTIONAL]
-
-
-def _version_if_any(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed (optional)"
+    optional = versions_of(OPTIONAL, missing="not installed (optional)")
+    return [("python", platform.python_version()), *(versions_of(PACKAGES) | optional).items()]
 
 
 def _machine() -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """What is written down with a result, so that it can be understood and made again."""
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
 import gymnasium
@@ -9,6 +8,7 @@ import gymnasium
 from drspcrl.envs import BatchEnv
 from drspcrl.envs.components import DEFAULT_PARAMETERS
 from drspcrl.evaluation.suite import Suite
+from drspcrl.versions import versions_of
 
 FORMAT_VERSION = 1
 # MuJoCo's version changes trajectories; the others may.
@@ -25,7 +25,7 @@ def record(
         "suite": suite.name,
         "settings": list(suite.labels),
         **request,
-        "versions": {package: version(package) for package in _PACKAGES},
+        "versions": versions_of(_PACKAGES),
         "physics": _physics(env),
     }
 

@@ -3,11 +3,11 @@
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from drspcrl.trainer.loop import Device
+from drspcrl.versions import versions_of
 
 _PACKAGES = ("drspcrl", "jax", "jaxlib", "numpy", "optax", "mujoco", "gymnasium")
 
@@ -15,7 +15,7 @@ _PACKAGES = ("drspcrl", "jax", "jaxlib", "numpy", "optax", "mujoco", "gymnasium"
 def facts(device: Device) -> dict[str, Any]:
     """Versions, machine and commit as plain data."""
     return {
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **versions_of(_PACKAGES)},
         "machine": {
             "system": platform.platform(),
             "processor": platform.machine(),
@@ -29,22 +29,12 @@ def facts(device: Device) -> dict[str, Any]:
 def version_changes(before: Any) -> list[str]:
     """What was another version when a run was begun, e.g. "mujoco 4.0.0 (it was 3.3.7)"."""
     known = before if isinstance(before, dict) else {}
-    now = {"python": platform.python_version(), **_versions()}
+    now = {"python": platform.python_version(), **versions_of(_PACKAGES)}
     return [
         f"{name} {version} (it was {known[name]})"
         for name, version in now.items()
         if name in known and known[name] != version
     ]
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
 
 
 def _commit() -> str | None:
