@@ -83,9 +83,12 @@ def apply(
     if network[0].kernel.dtype.itemsize < 4:
         return _apply_rounded(network, inputs, activation)
     x = _entering(network[0].kernel, inputs)
+    # Rows, as the products have them: with further axes a CPU adds and clips four times as slowly.
+    rows = x.reshape(-1, x.shape[-1])
     for layer, following in itertools.pairwise(network):
-        x = _times(activation(_plus(layer.bias, x)), following.kernel)
-    return _plus(network[-1].bias, x)
+        rows = _times(activation(_plus(layer.bias, rows)), following.kernel)
+    rows = _plus(network[-1].bias, rows)
+    return rows.reshape(*x.shape[:-1], rows.shape[-1])
 
 
 def _entering(kernel: Array, inputs: Sequence[Array]) -> Array:
