@@ -19,6 +19,7 @@ class Layer(NamedTuple):
 
 
 Network = tuple[Layer, ...]
+_FEW = 8  # inputs of a layer whose product a CPU adds up on the way
 
 
 def uniform(key: Array, sizes: Sequence[int]) -> Network:
@@ -148,11 +149,23 @@ def _product(rows: Array, kernel: Array) -> Array:
     slower by a third with a transposed kernel than with a copy that lies the right way. Forward
     mode does not know such a function.
     """
-    return rows @ kernel
+    if kernel.shape[0] > _FEW:
+        return rows @ kernel
+    return lax.platform_dependent(rows, kernel, cpu=_in_terms, default=jnp.matmul)
+
+
+def _in_terms(rows: Array, kernel: Array) -> Array:
+    """The product as a sum over inputs, which a CPU fuses with the bias and clipping after it.
+
+    With few inputs writing a matrix of its own and reading it again takes longer than the product.
+    """
+    return functools.reduce(
+        jnp.add, [rows[:, k, None] * kernel[None, k] for k in range(kernel.shape[0])]
+    )
 
 
 def _product_forward(rows: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
-    return rows @ kernel, (rows, kernel)
+    return _product(rows, kernel), (rows, kernel)
 
 
 def _product_backward(known: tuple[Array, Array], grad: Array) -> tuple[Array, Array]:
