@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
-from drspcrl.learners.population import stack, update_block
+from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.threefry import quick
 from drspcrl.nominal import Scales, Uncertainty
@@ -60,7 +60,7 @@ def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Call
     keys = quick(jax.random.split(jax.random.key(0), members), platform)
     state = jax.jit(jax.vmap(lambda key: learner.init(key, OBSERVATION, ACTION)))(keys)
     update = jax.jit(
-        jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)),
+        over_members(partial(update_block, learner), members, in_axes=(0, 0, 0, 0, 0, None)),
         donate_argnums=0,
         compiler_options=learning_options(platform),
     )

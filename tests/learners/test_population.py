@@ -9,7 +9,7 @@ import pytest
 
 from drspcrl.learners import DDPG, PPO, SAC, DDPGHyper, PPOHyper, SACHyper
 from drspcrl.learners.experience import Rollout
-from drspcrl.learners.population import stack, update_block
+from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Scales, Uncertainty
 
@@ -129,6 +129,17 @@ def test_a_thousand_updates_in_double_precision(name, float64):
 @pytest.mark.parametrize("name", ["ddpg", "ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def test_one_update_in_single_precision(name):
     compare(ppo(1) if name == "ppo" else off_policy(name, 1), 1e-5)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_functions_over_members_have_their_axis(members):
+    def one(state, number, shared):
+        return {"sum": state["a"] + number * shared, "rest": (number,)}
+
+    population = ({"a": jnp.ones((members, 2))}, jnp.arange(float(members)), jnp.array([1.0, 2.0]))
+    found = over_members(one, members, in_axes=(0, 0, None))(*population)
+    expected = jax.vmap(one, in_axes=(0, 0, None))(*population)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
 def test_skipped_actor_steps_cost_nothing_in_a_population():

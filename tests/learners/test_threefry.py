@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drspcrl.checkpoint import tree
-from drspcrl.learners.threefry import quick
+from drspcrl.learners.threefry import quick, settled
 
 SHAPES = [(), (5, 7)]
 
@@ -59,6 +59,23 @@ def test_a_program_of_it_has_the_bits_made_once(keys):
     assert program is not None
     rotating = [part for part in program.split("\n\n") if part.count("shift-left(") >= 20]
     assert len(rotating) == 1
+
+
+def test_settled_numbers_are_the_same_and_made_once(keys):
+    def used(key, keep):
+        z = keep(jax.random.normal(key, (64, 6)))
+        several = z[:, None] + jnp.arange(8.0)[None, :, None]
+        return z, jnp.sum(jnp.square(several), axis=-1), jnp.tanh(several)
+
+    def program(keep):
+        text = jax.jit(jax.vmap(lambda key: used(key, keep))).lower(keys).compile().as_text()
+        assert text is not None
+        # A coefficient of the polynomial that makes normal numbers.
+        return text.count("constant(2.81022636e-08)")
+
+    z = jax.random.normal(keys[0], (64, 6))
+    np.testing.assert_array_equal(jax.jit(settled)(z), z)
+    assert program(settled) == 1 < program(lambda z: z)
 
 
 def test_keys_stay_what_they_are_on_a_gpu(keys):

@@ -2,7 +2,6 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -33,7 +32,8 @@ def tanh_sample(output: Array, z: Array) -> tuple[Array, Array]:
     """The action tanh(mean + std·z) in [−1, 1] and its log density.
 
     The density of a = tanh(u) is that of u divided by Π(1 − tanh²u), and
-    log(1 − tanh²u) = 2(log 2 − u − softplus(−2u)), which does not round to log 0 for large |u|.
+    log(1 − tanh²u) = 2(log 2 − |u| − log(1 + exp(−2|u|))), which does not round to log 0 for large
+    |u|. That of u at mean + std·z needs no division by std: it is −z²/2 − log std − log(2π)/2.
 
     Args:
         output: mean and raw log std, [..., 2A].
@@ -41,5 +41,7 @@ def tanh_sample(output: Array, z: Array) -> tuple[Array, Array]:
     """
     mean, log_std = split(output)
     u = mean + jnp.exp(log_std) * z
-    squeeze = jnp.sum(2.0 * (math.log(2.0) - u - jax.nn.softplus(-2.0 * u)), axis=-1)
-    return jnp.tanh(u), log_density(u, mean, log_std) - squeeze
+    size = jnp.abs(u)
+    squeeze = 2.0 * (math.log(2.0) - size - jnp.log1p(jnp.exp(-2.0 * size)))
+    of_z = jnp.sum(-0.5 * jnp.square(z) - 0.5 * _LOG_TWO_PI, axis=-1)
+    return jnp.tanh(u), of_z - jnp.sum(log_std + squeeze, axis=-1)

@@ -19,6 +19,7 @@ class Layer(NamedTuple):
 
 
 Network = tuple[Layer, ...]
+_FEW = 8  # inputs of a layer whose product a CPU adds up on the way
 
 
 def uniform(key: Array, sizes: Sequence[int]) -> Network:
@@ -83,9 +84,12 @@ def apply(
     if network[0].kernel.dtype.itemsize < 4:
         return _apply_rounded(network, inputs, activation)
     x = _entering(network[0].kernel, inputs)
+    # Rows, as the products have them: with further axes a CPU adds and clips four times as slowly.
+    rows = x.reshape(-1, x.shape[-1])
     for layer, following in itertools.pairwise(network):
-        x = _times(activation(_plus(layer.bias, x)), following.kernel)
-    return _plus(network[-1].bias, x)
+        rows = _times(activation(_plus(layer.bias, rows)), following.kernel)
+    rows = _plus(network[-1].bias, rows)
+    return rows.reshape(*x.shape[:-1], rows.shape[-1])
 
 
 def _entering(kernel: Array, inputs: Sequence[Array]) -> Array:
@@ -145,11 +149,23 @@ def _product(rows: Array, kernel: Array) -> Array:
     slower by a third with a transposed kernel than with a copy that lies the right way. Forward
     mode does not know such a function.
     """
-    return rows @ kernel
+    if kernel.shape[0] > _FEW:
+        return rows @ kernel
+    return lax.platform_dependent(rows, kernel, cpu=_in_terms, default=jnp.matmul)
+
+
+def _in_terms(rows: Array, kernel: Array) -> Array:
+    """The product as a sum over inputs, which a CPU fuses with the bias and clipping after it.
+
+    With few inputs writing a matrix of its own and reading it again takes longer than the product.
+    """
+    return functools.reduce(
+        jnp.add, [rows[:, k, None] * kernel[None, k] for k in range(kernel.shape[0])]
+    )
 
 
 def _product_forward(rows: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
-    return rows @ kernel, (rows, kernel)
+    return _product(rows, kernel), (rows, kernel)
 
 
 def _product_backward(known: tuple[Array, Array], grad: Array) -> tuple[Array, Array]:

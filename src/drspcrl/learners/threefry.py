@@ -26,6 +26,19 @@ def quick(keys: Array, platform: str) -> Array:
     return jax.random.wrap_key_data(jax.random.key_data(keys), impl=WRITTEN_OUT)
 
 
+def settled(numbers: Array) -> Array:
+    """The same numbers, which on a CPU are made once.
+
+    XLA would copy the polynomial that makes normal numbers into each kernel that uses them and
+    evaluate it for every use of a number. It does not look into a loop.
+    """
+
+    def once(x: Array) -> Array:
+        return lax.fori_loop(0, 2, lambda _, before: x, jnp.zeros_like(x))
+
+    return lax.platform_dependent(numbers, cpu=once, default=lambda x: x)
+
+
 def _threefry(key: Array, high: Array, low: Array) -> tuple[Array, Array]:
     """Threefry-2x32 with 20 rounds: a bijection of pairs of 32-bit numbers, one for each key."""
     schedule = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(_PARITY))

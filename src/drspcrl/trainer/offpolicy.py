@@ -11,7 +11,12 @@ from jax import Array
 
 from drspcrl.learners import replay as replays
 from drspcrl.learners.backup import undisturbed
-from drspcrl.learners.population import OffPolicyLearner, sample_block, update_block
+from drspcrl.learners.population import (
+    OffPolicyLearner,
+    over_members,
+    sample_block,
+    update_block,
+)
 from drspcrl.learners.replay import Batch, Replay
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
@@ -187,11 +192,12 @@ class OffPolicyLoop(Loop):
             return replays.sample(replay, jax.random.fold_in(key, steps), PROBED_STATES)
 
         sample = partial(sample_block, updates=self._updates, size=self._batch)
+        update = partial(update_block, learner)
         self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None)))
         self._store = jax.jit(jax.vmap(store), donate_argnums=0)
         self._sample = jax.jit(jax.vmap(sample, in_axes=(0, 0, None)))
         self._update = jax.jit(
-            jax.vmap(partial(update_block, learner), in_axes=(0, 0, 0, 0, 0, None)),
+            over_members(update, self.collector.members, in_axes=(0, 0, 0, 0, 0, None)),
             donate_argnums=0,
             compiler_options=learning_options(self._device.platform),
         )
