@@ -1,22 +1,32 @@
-"""The options that learning is compiled with."""
+"""The options that learning and acting are compiled with."""
 
 import jax
 import jax.numpy as jnp
 import pytest
 
 from drspcrl.trainer import compiling
-from drspcrl.trainer.compiling import learning_options
+from drspcrl.trainer.compiling import acting_options, learning_options
+
+BOTH = pytest.mark.parametrize(
+    ("options", "name"), [(learning_options, "_EIGEN"), (acting_options, "_IN_ORDER")]
+)
 
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    learning_options.cache_clear()
     yield
-    learning_options.cache_clear()
+    for options in (learning_options, acting_options):
+        options.cache_clear()
 
 
-def test_a_gpu_keeps_its_defaults():
-    assert learning_options("gpu") is None
+@BOTH
+def test_a_gpu_keeps_its_defaults(options, name):
+    assert options("gpu") is None
+
+
+@BOTH
+def test_this_xla_knows_the_option(options, name):
+    assert options("cpu") == getattr(compiling, name)
 
 
 def test_products_on_a_cpu_are_plain_ones():
@@ -28,6 +38,8 @@ def test_products_on_a_cpu_are_plain_ones():
     assert " dot(" in program
 
 
-def test_an_xla_without_the_option_keeps_its_defaults(monkeypatch):
-    monkeypatch.setattr(compiling, "_EIGEN", {"xla_cpu_no_such_option": ""})
-    assert learning_options("cpu") is None
+@BOTH
+def test_an_xla_without_the_option_keeps_its_defaults(options, name, monkeypatch):
+    options.cache_clear()
+    monkeypatch.setattr(compiling, name, {"xla_cpu_no_such_option": ""})
+    assert options("cpu") is None

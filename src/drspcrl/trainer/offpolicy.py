@@ -20,7 +20,7 @@ from drspcrl.learners.population import (
 from drspcrl.learners.replay import Batch, Replay
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
-from drspcrl.trainer.compiling import learning_options
+from drspcrl.trainer.compiling import acting_options, learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
 INIT, ACT, SAMPLE, UPDATE, PROBE = range(5)
@@ -193,7 +193,10 @@ class OffPolicyLoop(Loop):
 
         sample = partial(sample_block, updates=self._updates, size=self._batch)
         update = partial(update_block, learner)
-        self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None)))
+        self._act = jax.jit(
+            jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None)),
+            compiler_options=acting_options(self._device.platform),
+        )
         self._store = jax.jit(jax.vmap(store), donate_argnums=0)
         self._sample = jax.jit(jax.vmap(sample, in_axes=(0, 0, None)))
         self._update = jax.jit(

@@ -14,7 +14,7 @@ from drspcrl.learners.normalization import Moments
 from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
-from drspcrl.trainer.compiling import learning_options
+from drspcrl.trainer.compiling import acting_options, learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
 
 INIT, ACT, UPDATE = range(3)
@@ -178,7 +178,11 @@ class OnPolicyLoop(Loop):
             rollout = Rollout(**drawn._asdict(), **seen, starts=starts)
             return learner.update(state, rollout, hyper, uncertainty, key, progress)
 
-        self._act = jax.jit(jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None, None)), donate_argnums=1)
+        self._act = jax.jit(
+            jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None, None)),
+            donate_argnums=1,
+            compiler_options=acting_options(self._device.platform),
+        )
         self._update = jax.jit(
             jax.vmap(update, in_axes=(0, 0, 0, 0, 0, 0, 0, None, None)),
             donate_argnums=0,
