@@ -96,7 +96,7 @@ def over_members(
     """A function of one member for a population: `jax.vmap`, but of one member the function itself.
 
     On a CPU XLA does not see through an axis of length 1: with it, kernels that add and clip take
-    up to four times as long.
+    up to three times as long.
 
     Args:
         function: of one member.
