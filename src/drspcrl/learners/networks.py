@@ -84,7 +84,7 @@ def apply(
     if network[0].kernel.dtype.itemsize < 4:
         return _apply_rounded(network, inputs, activation)
     x = _entering(network[0].kernel, inputs)
-    # Rows, as the products have them: with further axes a CPU adds and clips up to three times as slowly.
+    # Rows, as the products have them: a CPU adds and clips more slowly along further axes.
     rows = x.reshape(-1, x.shape[-1])
     for layer, following in itertools.pairwise(network):
         rows = _times(activation(_plus(layer.bias, rows)), following.kernel)
