@@ -6,11 +6,11 @@
     python benchmarks/robustness_study.py effects study/HalfCheetah-sac-nominal_models.csv
     python benchmarks/robustness_study.py figure study/*-curves.csv --out epsilon.png
 
-All variants and seeds of a study are one population; `divergences` and `machinery` alone have more,
-which train one after the other or, with `--part`, in a process each. `train` evaluates the final
-policies on the paper's suite and leaves two small files for each study in the output folder: the
-mean return of every run in every setting, and thinned training metrics;
-with `--no-evaluation` they are left to `evaluate`, on any machine that has the run folders.
+All variants and seeds of a study are one population; `divergences`, `machinery` and `tries` have
+more, which train one after the other or, with `--part`, in a process each. `train` evaluates the
+final policies on the paper's suite and leaves two small files for each study in the output folder:
+the mean return of every run in every setting, and thinned training metrics; with `--no-evaluation`
+they are left to `evaluate`, on any machine that has the run folders.
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
 means for every level of ε and of the nominal scales, over all levels of the others, or with
 `--less` differences to the same runs in another file; `pairs` what one change does to every method
@@ -67,6 +67,13 @@ ON_POLICY = (
     "sensor=0.03",
     *("sensor=0.0,process=0.03", "sensor=0.2", "pacing=0.3", "pacing=3.0", "rate=1.0", "rate=4.0"),
     *("epsilon_budget=0.1", "epsilon_budget=0.3"),
+)
+# Less ε for each curriculum, by a number of its own where it has one; `accel`, whose ε is small
+# already, more of it.
+TRIES = (
+    *(("self_paced", "pacing=0.3,rate=6.0"), ("space", "space_growth=0.3")),
+    *(("linear", "epsilon_budget=0.3"), ("domain_randomization", "epsilon_budget=0.3")),
+    ("accel", "accel_score=epsilon_beta"),
 )
 
 
@@ -139,6 +146,13 @@ STUDIES: dict[str, list[Part]] = {
     "budgets": [
         Part(["vanilla", "nominal", "fixed", "fixed:epsilon_budget=0.3", "self_paced",
               "self_paced:epsilon_budget=0.3", "self_paced:pacing=0.3,rate=6.0"], NOISE)
+    ],
+    "tries": [
+        Part(["vanilla", "nominal", "fixed", "linear", "domain_randomization", "accel", "space",
+              "self_paced", *(f"{method}:{change}" for method, change in TRIES)], NOISE),
+        *(Part([f"{method}:process={κ}" for method in ("nominal", "self_paced")],
+               NOISE | {"relative": unit}, f"relative={unit}")
+          for unit, κ in (("process", 0.1), ("step", 0.3))),
     ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",

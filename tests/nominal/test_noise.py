@@ -12,7 +12,7 @@ from drspcrl.errors import InputError
 from drspcrl.nominal import Noise, Scales, Single, Transition
 from drspcrl.nominal.noise import include
 
-AT = Transition(jnp.zeros(3), jnp.zeros(2), jnp.ones(3))
+AT = Transition(jnp.zeros(3), jnp.zeros(2), jnp.array([1.0, 0.0, -3.0]))
 SCALES = Scales(sensor=0.1, actuator=0.5, process=2.0)
 
 
@@ -46,6 +46,7 @@ def spreads(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         ("none", [0.1, 0.1, 0.1], [2.0, 2.0, 2.0]),
         ("process", [0.1, 0.1, 0.1], [0.2, 0.4, 0.6]),
         ("all", [0.1, 0.2, 0.3], [0.2, 0.4, 0.6]),
+        ("step", [0.1, 0.1, 0.1], [2.0, 0.0, 6.0]),
     ],
 )
 def test_units(relative, sensor, process):

@@ -11,7 +11,7 @@ from drspcrl.errors import InputError
 from drspcrl.nominal.base import Draws, NominalModel, Scales, Transition, Transitions
 
 KINDS: tuple[str, ...] = ("sensor", "actuator", "process")
-RELATIVE = ("none", "process", "all")
+RELATIVE = ("none", "process", "all", "step")
 _MEMORY = 1000.0  # batches that the running statistics remember
 _FLOOR = 1e-8
 _LEVEL = 1 << 30  # a key of its own, far from those that `split` gives
@@ -39,14 +39,16 @@ class Noise(NominalModel):
         w = κ·unit(s' − s)·N(0, I),  η = σ·unit(s)·N(0, I),  ν = τ·N(0, I)
 
     with κ, σ, τ the scales `process`, `sensor`, `actuator`. A unit is 1, or where `relative` says
-    so the running standard deviation of that quantity in the member's own replay. With a
+    so the running standard deviation of that quantity in the member's own replay; or for w, with
+    `step`, the transition's own s' − s: an error of so many percent of what a step does. With a
     `level_spread` the scales themselves are random from state to state, the same for all draws of
     one: in many dimensions noise of one scale keeps its distance, nearly all of it lies about σ·√O
     away from what is true, so that of draws alone a policy learns nothing about undisturbed states.
 
     Attributes:
         relative: `none` for absolute scales, `process` for a relative w, `all` for a relative η
-            too. Actions are in [−1, 1] and always absolute.
+            too, `step` for a w relative to its own transition. Actions are in [−1, 1] and always
+            absolute.
         kinds: which of the three are drawn at all; random numbers cost time, so leave out what no
             member of a population uses.
     """
@@ -100,7 +102,7 @@ class Noise(NominalModel):
         units = {
             "sensor": deviation(state.observation) if self.relative == "all" else None,
             "actuator": None,
-            "process": deviation(state.change) if self.relative != "none" else None,
+            "process": self._step(state, transition),
         }
 
         def drawn(kind: str) -> Array:
@@ -111,6 +113,14 @@ class Noise(NominalModel):
             return noise if units[kind] is None else noise * units[kind][None]
 
         return Draws(drawn("process"), drawn("sensor"), drawn("actuator"), jnp.zeros(n))
+
+    def _step(self, state: NoiseState, transition: Transition) -> Array | None:
+        """The unit of w, [O]; None for 1."""
+        if self.relative == "none":
+            return None
+        if self.relative == "step":
+            return transition.next_observation - transition.observation
+        return deviation(state.change)
 
     def state_scale(self, state: NoiseState) -> Array:
         """The standard deviation of one step's change."""

@@ -33,7 +33,7 @@ _RANGES = {
 # name → what it may say
 _CHOICES = {
     "nominal": ("noise", "single"),
-    "relative": ("none", "process", "all"),
+    "relative": ("none", "process", "all", "step"),
     "divergence": ("kl", "chi2", "tv", "cvar", "wasserstein"),
     "dual": ("exact", "network", "gaussian"),
     "actor_draws": ("one", "all"),
