@@ -40,7 +40,7 @@ class Noise(NominalModel):
 
     with κ, σ, τ the scales `process`, `sensor`, `actuator`. A unit is 1, or where `relative` says
     so the running standard deviation of that quantity in the member's own replay; or for w, with
-    `step`, the transition's own s' − s: an error of so many percent of what a step does. With a
+    `step`, the transition's own s' − s, a relative error of what the step does. With a
     `level_spread` the scales themselves are random from state to state, the same for all draws of
     one: in many dimensions noise of one scale keeps its distance, nearly all of it lies about σ·√O
     away from what is true, so that of draws alone a policy learns nothing about undisturbed states.
@@ -102,7 +102,7 @@ class Noise(NominalModel):
         units = {
             "sensor": deviation(state.observation) if self.relative == "all" else None,
             "actuator": None,
-            "process": self._step(state, transition),
+            "process": self._process_unit(state, transition),
         }
 
         def drawn(kind: str) -> Array:
@@ -114,7 +114,7 @@ class Noise(NominalModel):
 
         return Draws(drawn("process"), drawn("sensor"), drawn("actuator"), jnp.zeros(n))
 
-    def _step(self, state: NoiseState, transition: Transition) -> Array | None:
+    def _process_unit(self, state: NoiseState, transition: Transition) -> Array | None:
         """The unit of w, [O]; None for 1."""
         if self.relative == "none":
             return None
