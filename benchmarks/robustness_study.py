@@ -4,13 +4,13 @@
         --seeds 0 1 2 --out study
     python benchmarks/robustness_study.py table study/HalfCheetah-sac-nominal_models.csv
     python benchmarks/robustness_study.py effects study/HalfCheetah-sac-nominal_models.csv
-    python benchmarks/robustness_study.py figure study/*-curves.csv --out epsilon.png
+    python benchmarks/robustness_study.py figure study/*-curves.csv.xz --out epsilon.png
 
-All variants and seeds of a study are one population; `divergences`, `machinery` and `tries` have
-more, which train one after the other or, with `--part`, in a process each. `train` evaluates the
-final policies on the paper's suite and leaves two small files for each study in the output folder:
-the mean return of every run in every setting, and thinned training metrics; with `--no-evaluation`
-they are left to `evaluate`, on any machine that has the run folders.
+All variants and seeds of a study are one population; `divergences`, `machinery`, `numbers` and
+`tries` have more, which train one after the other or, with `--part`, in a process each. `train`
+evaluates the final policies on the paper's suite and leaves two small files for each study in the
+output folder: the mean return of every run in every setting, and thinned training metrics; with
+`--no-evaluation` they are left to `evaluate`, on any machine that has the run folders.
 `table` prints means over seeds, or differences to one method, with their 95% intervals; `effects`
 means for every level of ε and of the nominal scales, over all levels of the others, or with
 `--less` differences to the same runs in another file; `pairs` what one change does to every method
@@ -22,6 +22,7 @@ Run folders go to `--scratch` and may be thrown away.
 
 import argparse
 import csv
+import lzma
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -75,6 +76,12 @@ TRIES = (
     *(("linear", "epsilon_budget=0.3"), ("domain_randomization", "epsilon_budget=0.3")),
     ("accel", "accel_score=epsilon_beta"),
 )
+# Every number of `self_paced` beside its default, for a learner whose noise has been chosen.
+NUMBERS = (
+    *("pacing=0.3,rate=6.0", "pacing=0.3", "pacing=3.0", "rate=1.0", "rate=4.0"),
+    *("epsilon_budget=0.3", "rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"),
+)
+WITHOUT_ACTUATORS = "actuator=0.0,rollout_noise=0.0"
 
 
 def around(radii: Iterable[float] = RADII, **scales: float) -> list[str]:
@@ -154,6 +161,15 @@ STUDIES: dict[str, list[Part]] = {
                NOISE | {"relative": unit}, f"relative={unit}")
           for unit, κ in (("process", 0.1), ("step", 0.3))),
     ],
+    "numbers": [
+        Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
+              "accel", "space", "self_paced",
+              *(f"self_paced:{change}" for change in NUMBERS), "fixed:epsilon_budget=0.3",
+              *(f"{method}:{WITHOUT_ACTUATORS}" for method in ("nominal", "self_paced"))], NOISE),
+        *(Part(["self_paced"], NOISE | {name: value}, f"{name}={value}")
+          for name, value in (("draws", 32), ("dual", "network"), ("dual", "gaussian"))),
+        Part([f"{method}:process=0.1" for method in ("nominal", "self_paced")], NOISE, "process"),
+    ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
               "accel", "space", "self_paced"])
@@ -164,6 +180,7 @@ STUDIES: dict[str, list[Part]] = {
 
 CURVES = ("episode_return", "epsilon", "beta", "robust_value", "value_spread", "steps_per_second")
 POINTS = 50
+CURVES_END = "-curves.csv.xz"
 
 
 def run(given: argparse.Namespace) -> None:
@@ -207,7 +224,7 @@ def evaluate(given: argparse.Namespace) -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{name_of(given)}.csv"
     write(path, ("method", "seed", "perturbation", "level", "return"), rows)
-    path = given.out / f"{name_of(given)}-curves.csv"
+    path = given.out / f"{name_of(given)}{CURVES_END}"
     tried = [result.path for result in done if result.table is not None]
     write(path, ("method", "seed", "step", *CURVES), curves(tried, folder))
     print(f"evaluated in {time.monotonic() - begun:.0f} s", flush=True)
@@ -263,7 +280,8 @@ def _mean(values: np.ndarray) -> str:
 
 
 def write(path: Path, header: tuple[str, ...], rows: list[tuple]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    opened = lzma.open if path.suffix == ".xz" else open
+    with opened(path, "wt", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
 
 
@@ -273,7 +291,7 @@ Curves = dict[tuple[str, str], list[tuple[float, float]]]
 def read_curves(path: Path) -> Curves:
     """(method, seed) → points of thousand steps and ε."""
     found: Curves = defaultdict(list)
-    with path.open(encoding="utf-8") as file:
+    with lzma.open(path, "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             point = float(row["step"]) / 1000, float(row["epsilon"])
             found[row["method"], row["seed"]].append(point)
@@ -285,7 +303,7 @@ def by_method(paths: list[Path]) -> dict[str, Curves]:
     panels: dict[str, Curves] = defaultdict(dict)
     for path in paths:
         for (method, seed), points in read_curves(path).items():
-            panels[method][f"seed {seed}", path.stem] = points
+            panels[method][f"seed {seed}", path.name] = points
     return {
         method: runs
         for method, runs in panels.items()
@@ -363,7 +381,7 @@ def main(arguments: list[str] | None = None) -> None:
     elif given.command == "evaluate":
         evaluate(given)
     elif given.command == "figure":
-        files = {path.stem.removesuffix("-curves"): read_curves(path) for path in given.files}
+        files = {path.name.removesuffix(CURVES_END): read_curves(path) for path in given.files}
         figure(by_method(given.files) if given.by == "method" else files, given.out)
     elif given.command == "effects":
         print("\n\n".join(f"{path.stem}\n\n{effects(path, given.less)}" for path in given.files))

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import lzma
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def made(study, tmp_path_factory) -> Path:
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
+    opened = lzma.open if path.suffix == ".xz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -66,7 +68,7 @@ def check(out: Path, balls: list[str]) -> None:
     assert len({(row["perturbation"], row["level"]) for row in found}) == 16
     assert len(found) == 16 * len(runs)
     largest: dict[str, float] = {}
-    for row in rows(out / "Hopper-ppo-divergences-curves.csv"):
+    for row in rows(out / "Hopper-ppo-divergences-curves.csv.xz"):
         largest[row["method"]] = max(largest.get(row["method"], 0.0), float(row["epsilon"]))
     assert largest.pop("vanilla") == largest.pop("nominal") == 0
     assert set(largest) == set(balls)
@@ -98,7 +100,7 @@ def test_a_table_and_a_figure_come_of_it(study, made, capsys, tmp_path):
     study.main(["table", str(made / "Hopper-ppo-divergences.csv")])
     printed = capsys.readouterr().out
     assert all(f"| {method} |" in printed for method in ("vanilla", "nominal", BALLS[-1]))
-    curves, drawn = made / "Hopper-ppo-divergences-curves.csv", tmp_path / "epsilon.png"
+    curves, drawn = made / "Hopper-ppo-divergences-curves.csv.xz", tmp_path / "epsilon.png"
     assert list(study.by_method([curves])) == BALLS[-1:]
     study.main(["figure", str(curves), "--by", "method", "--out", str(drawn)])
     assert drawn.read_bytes().startswith(b"\x89PNG")
