@@ -26,7 +26,7 @@ from drspcrl.learners import networks
 from drspcrl.learners.dual import Dual, Exact, FirstOrderWasserstein, Worst
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.threefry import settled
+from drspcrl.learners.threefry import normal
 from drspcrl.nominal import Noise, NominalModel, Scales, Transition, Uncertainty
 
 Value = Callable[[Array], Array]
@@ -158,7 +158,7 @@ class Robust:
         if self.nominal.moves_states:
             true = true + drawn.process
         actuator = drawn.actuator if self.nominal.moves_actions else None
-        z = settled(jax.random.normal(z_key, origin.action.shape))  # each is used for all draws
+        z = normal(z_key, origin.action.shape)  # each is used for all draws
         return Faced(
             origin=origin,
             situation=Situation(true, true + drawn.sensor, actuator),

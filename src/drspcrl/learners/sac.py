@@ -19,6 +19,7 @@ from drspcrl.learners.gaussian import split, tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.probe import Probed, probe
 from drspcrl.learners.replay import Batch
+from drspcrl.learners.threefry import normal
 from drspcrl.nominal import Uncertainty
 
 Metrics = dict[str, Array]
@@ -126,7 +127,7 @@ class SAC:
         """
         del index
         if self.robust is None:
-            target_z, actor_z = jax.random.normal(key, (2, *batch.action.shape))
+            target_z, actor_z = normal(key, (2, *batch.action.shape))
             target = self.critic_target(state, batch, hyper, target_z)
             actor_loss = partial(self.actor_loss, batch=batch, z=actor_z)
         else:

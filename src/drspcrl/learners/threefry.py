@@ -26,12 +26,18 @@ def quick(keys: Array, platform: str) -> Array:
     return jax.random.wrap_key_data(jax.random.key_data(keys), impl=WRITTEN_OUT)
 
 
-def settled(numbers: Array) -> Array:
-    """The same numbers, which on a CPU are made once.
+def normal(key: Array, shape: Sequence[int]) -> Array:
+    """`jax.random.normal`'s numbers, which on a CPU are made once and in a row.
 
-    XLA would copy the polynomial that makes normal numbers into each kernel that uses them and
-    evaluate it for every use of a number. It does not look into a loop.
+    XLA would copy the polynomial that makes them into each kernel that uses them and evaluate it
+    for every use of a number; and of actions [B, 6] it would make six at a time, which leaves
+    vector registers idle.
     """
+    return _settled(jax.random.normal(key, (math.prod(shape),))).reshape(shape)
+
+
+def _settled(numbers: Array) -> Array:
+    """The same numbers, made before they are used: XLA does not look into a loop."""
 
     def once(x: Array) -> Array:
         return lax.fori_loop(0, 2, lambda _, before: x, jnp.zeros_like(x))
