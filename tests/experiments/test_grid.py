@@ -11,7 +11,7 @@ from drspcrl.runs import RUN_FOLDER_NAME
 
 SHIPPED = {
     "paper": 420,
-    "protocol": 250,
+    "protocol": 290,
     "quick": 6,
     "ablation-alpha": 75,
     "ablation-lambda": 75,
@@ -51,6 +51,7 @@ def test_the_protocol_is_the_papers_with_nominal_beside_it():
         ("ppo", "Hopper"),
         ("ddpg", "HalfCheetah"),
         ("sac", "Walker2d"),
+        ("ppo", "Walker2d"),
     ]
     methods = {*paper.populations[0].methods, "nominal"}
     off = {"sac": {"self_paced:sensor=0"}, "ppo": {"self_paced:process=0.03,sensor=0"}}
