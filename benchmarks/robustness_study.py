@@ -76,10 +76,12 @@ TRIES = (
     *(("linear", "epsilon_budget=0.3"), ("domain_randomization", "epsilon_budget=0.3")),
     ("accel", "accel_score=epsilon_beta"),
 )
+# The rule in ε itself: begun above 0, which it does not leave, and with a pace to match.
+IN_EPSILON = "rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"
 # Every number of `self_paced` beside its default, for a learner whose noise has been chosen.
 NUMBERS = (
     *("pacing=0.3,rate=6.0", "pacing=0.3", "pacing=3.0", "rate=1.0", "rate=4.0"),
-    *("epsilon_budget=0.3", "rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"),
+    *("epsilon_budget=0.3", IN_EPSILON),
 )
 WITHOUT_ACTUATORS = "actuator=0.0,rollout_noise=0.0"
 
@@ -114,6 +116,12 @@ def balls() -> list[Part]:
     return parts
 
 
+def worst_cases() -> list[Part]:
+    """The self-paced rule with more draws, and with each of the other duals."""
+    others = (("draws", 32), ("dual", "network"), ("dual", "gaussian"))
+    return [Part(["self_paced"], NOISE | {name: x}, f"{name}={x}") for name, x in others]
+
+
 STUDIES: dict[str, list[Part]] = {
     "nominal_models": [
         Part(["vanilla", *(m for s, k in product(SENSORS, PROCESSES)
@@ -146,9 +154,8 @@ STUDIES: dict[str, list[Part]] = {
     ],
     "machinery": [
         Part(["vanilla", "self_paced", "linear", "linear_radius",
-              "self_paced:rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"], NOISE),
-        *(Part(["self_paced"], NOISE | {name: value}, f"{name}={value}")
-          for name, value in (("draws", 32), ("dual", "network"), ("dual", "gaussian"))),
+              f"self_paced:{IN_EPSILON}"], NOISE),
+        *worst_cases(),
     ],
     "budgets": [
         Part(["vanilla", "nominal", "fixed", "fixed:epsilon_budget=0.3", "self_paced",
@@ -166,8 +173,7 @@ STUDIES: dict[str, list[Part]] = {
               "accel", "space", "self_paced",
               *(f"self_paced:{change}" for change in NUMBERS), "fixed:epsilon_budget=0.3",
               *(f"{method}:{WITHOUT_ACTUATORS}" for method in ("nominal", "self_paced"))], NOISE),
-        *(Part(["self_paced"], NOISE | {name: value}, f"{name}={value}")
-          for name, value in (("draws", 32), ("dual", "network"), ("dual", "gaussian"))),
+        *worst_cases(),
         Part([f"{method}:process=0.1" for method in ("nominal", "self_paced")], NOISE, "process"),
     ],
     "pacing": [
