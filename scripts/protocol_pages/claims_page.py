@@ -64,7 +64,8 @@ def _rules() -> str:
         "## How a verdict is made\n\n"
         "Unless the list above says otherwise. Intervals are 95% bootstraps over seeds, within "
         "each group and method; where the best rival is chosen, it is chosen anew in each "
-        "replicate. A verdict names the groups it rests on, and says “so far” while a method in "
+        "replicate. Where no effect is a range, our estimate itself is held "
+        "against it. A verdict names the groups it rests on, and says “so far” while a method in "
         "one of them has fewer than five seeds.\n\n"
         f"| verdict | where |\n|---|---|\n{rules}\n"
     )

@@ -15,6 +15,8 @@ from protocol_pages.sums import (
     Means,
     Scores,
     bootstrap,
+    by_chance,
+    chance_of,
     fall,
     gain,
     growth,
@@ -24,7 +26,7 @@ from protocol_pages.sums import (
     part,
     share_in_top,
 )
-from protocol_pages.words import FIGURE, NOT_YET, kind_label, percent, points
+from protocol_pages.words import FIGURE, NOT_YET, kind_label, percent, points, with_chance
 
 LOW, HIGH = (0.1, 0.2), (0.4, 0.5)
 
@@ -32,9 +34,9 @@ LOW, HIGH = (0.1, 0.2), (0.4, 0.5)
 def find_gain(evidence: Evidence) -> Finding:
     """The headline gain over the best of the paper's six other methods."""
     ours, theirs = part(evidence.results, SEVEN), part(evidence.paper, SEVEN)
-    found = gain(ours, FOCUS)
-    verdict = covered(evidence, verdicts.above(found, 0.241), ours, len(theirs))
-    return Finding(percent(gain(theirs, FOCUS)), percent(found, n=True), verdict)
+    found, chance = gain(ours, FOCUS), chance_of(ours, FOCUS)
+    verdict = covered(evidence, verdicts.beyond(found, chance, 0.241), ours, len(theirs))
+    return Finding(percent(gain(theirs, FOCUS)), with_chance(found, chance, n=True), verdict)
 
 
 def find_cells(algorithms: Sequence[str], places: int, said: float) -> Find:
@@ -69,10 +71,15 @@ def _plain_share(estimate: Estimate) -> str:
 def find_growth(evidence: Evidence) -> Finding:
     """G at high levels less G at low ones."""
     ours, theirs = (part(r, SEVEN) for r in (evidence.results, evidence.paper))
-    found = bootstrap(ours, lambda means: _growth(means, evidence.results))
-    verdict = covered(evidence, verdicts.above(found), ours, len(theirs))
+
+    def grown(means: Means) -> np.ndarray:
+        return _growth(means, evidence.results)
+
+    found, chance = bootstrap(ours, grown), by_chance(ours, grown)
+    verdict = covered(evidence, verdicts.beyond(found, chance), ours, len(theirs))
     published = bootstrap(theirs, lambda means: _growth(means, evidence.paper))
-    return Finding(points(published), points(found), verdict)
+    text = f"{points(found)}; by chance {points(chance)}" if found.n else NOT_YET
+    return Finding(points(published), text, verdict)
 
 
 def _growth(means: Means, results: Results) -> np.ndarray:
@@ -85,21 +92,20 @@ def _growth(means: Means, results: Results) -> np.ndarray:
 
 def find_every_kind(evidence: Evidence) -> Finding:
     """G within each perturbation."""
-    ours, theirs = (
-        {kind: gain(part(side, SEVEN, kinds=[kind]), FOCUS) for kind in KINDS}
-        for side in (evidence.results, evidence.paper)
-    )
+    theirs = {kind: gain(part(evidence.paper, SEVEN, kinds=[kind]), FOCUS) for kind in KINDS}
+    scores = {kind: part(evidence.results, SEVEN, kinds=[kind]) for kind in KINDS}
+    ours = {kind: (gain(own, FOCUS), chance_of(own, FOCUS)) for kind, own in scores.items()}
     measured = part(evidence.results, SEVEN)
-    verdict = verdicts.together([verdicts.above(found) for found in ours.values()])
+    verdict = verdicts.together([verdicts.beyond(*pair) for pair in ours.values()])
     return Finding(
-        _by_kind(theirs),
-        _by_kind(ours) if measured else NOT_YET,
+        _by_kind({kind: percent(found) for kind, found in theirs.items()}),
+        _by_kind({k: with_chance(*pair) for k, pair in ours.items()}) if measured else NOT_YET,
         covered(evidence, verdict, measured, len(evidence.paper.runs)),
     )
 
 
-def _by_kind(gains: Mapping[str, Estimate]) -> str:
-    return "; ".join(f"{kind_label(kind)} {percent(found)}" for kind, found in gains.items())
+def _by_kind(gains: Mapping[str, str]) -> str:
+    return "; ".join(f"{kind_label(kind)} {found}" for kind, found in gains.items())
 
 
 def find_narrowing(
@@ -162,7 +168,7 @@ def find_stable(setting: str) -> Find:
         ours = {group: found for group, found in ours.items() if len(found) > 1}
         found = bootstrap(ours, fall)
         verdict = covered(evidence, verdicts.below(found, 0.25), ours, 3)
-        return Finding(FIGURE, percent(found, n=True), verdict)
+        return Finding(FIGURE, with_chance(found, by_chance(ours, fall), n=True), verdict)
 
     return find
 

@@ -8,8 +8,11 @@ import numpy as np
 from scipy.special import polygamma
 
 from drspcrl.report.results import Group, Results
-from drspcrl.statistics import Estimate, headline_gain
+from drspcrl.statistics import Estimate, gain_by_chance, headline_gain, missing
 from drspcrl.statistics.bootstrap import percentile_interval, resample
+from drspcrl.statistics.chance import exchanged
+from drspcrl.statistics.gain import gains_over_the_best
+from drspcrl.statistics.gain import mean_where_defined as mean_of_groups
 from drspcrl.statistics.groups import count_runs
 
 Scores = Mapping[Group, Mapping[str, np.ndarray]]
@@ -54,6 +57,11 @@ def gain(scores: Scores, method: str) -> Estimate:
     return found if found.n else replace(found, n=count_runs(list(scores.values())))
 
 
+def chance_of(scores: Scores, method: str) -> Estimate:
+    """What G would be if the methods with a nominal model were one and the same."""
+    return gain_by_chance(scores, method) if scores else missing("G by chance")
+
+
 def bootstrap(scores: Scores, statistic: Callable[[Means], np.ndarray]) -> Estimate:
     """A statistic of means over seeds, with a bootstrap over seeds within each (group, method).
 
@@ -75,9 +83,31 @@ def bootstrap(scores: Scores, statistic: Callable[[Means], np.ndarray]) -> Estim
             for group, methods in scores.items()
         }
     )
+    _, low, high = _middle(drawn)
+    return Estimate(value, low, high, runs, name)
+
+
+def by_chance(scores: Scores, statistic: Callable[[Means], np.ndarray]) -> Estimate:
+    """The same statistic with the runs of each group exchanged among its methods."""
+    if not scores:
+        return missing("exchanged runs")
+    random = np.random.default_rng(0)
+    drawn = statistic(
+        {
+            group: {m: x.mean(axis=1) for m, x in exchanged(found, REPLICATES, random).items()}
+            for group, found in scores.items()
+        }
+    )
+    return Estimate(*_middle(drawn), count_runs(list(scores.values())), "exchanged runs")
+
+
+def _middle(drawn: np.ndarray) -> tuple[float, float, float]:
+    """Mean and central 95% of the replicates that are defined."""
     defined = drawn[np.isfinite(drawn)]
-    low, high = percentile_interval(defined, 0.95) if len(defined) else (nan, nan)
-    return Estimate(value, float(low), float(high), runs, name)
+    if not len(defined):
+        return nan, nan, nan
+    low, high = percentile_interval(defined, 0.95)
+    return float(defined.mean()), float(low), float(high)
 
 
 def means_of(scores: Scores) -> Means:
@@ -108,12 +138,12 @@ def growth(means: Means, method: str, low: Sequence[int], high: Sequence[int]) -
 
 def mean_gain(means: Means, method: str) -> np.ndarray:
     """G in every replicate."""
-    gains = []
-    for methods in means.values():
-        M = {name: mean.mean(axis=1) for name, mean in methods.items()}
-        best = np.max([mean for name, mean in M.items() if name != method], axis=0)
-        gains.append((M[method] - best) / np.where(best > 0, best, nan))
-    return mean_where_defined(gains)
+    return mean_where_defined(
+        [
+            gains_over_the_best({m: mean.mean(axis=1) for m, mean in methods.items()}, method)
+            for methods in means.values()
+        ]
+    )
 
 
 def fall(means: Means) -> np.ndarray:
@@ -128,10 +158,7 @@ def fall(means: Means) -> np.ndarray:
 
 def mean_where_defined(values: Sequence[np.ndarray]) -> np.ndarray:
     """Mean over groups, [groups][replicates] → [replicates], nan where no group is defined."""
-    stacked = np.array(values)
-    defined = np.isfinite(stacked)
-    count = defined.sum(axis=0)
-    return np.where(defined, stacked, 0).sum(axis=0) / np.where(count > 0, count, nan)
+    return mean_of_groups(np.array(values))
 
 
 def narrowing(scores: Scores, method: str, rival: str) -> Estimate:

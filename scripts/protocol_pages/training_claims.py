@@ -8,8 +8,8 @@ from drspcrl.report.results import Group
 from protocol_pages import verdicts
 from protocol_pages.evidence import FOCUS, RIVALS, Evidence
 from protocol_pages.finding import Find, Finding, covered
-from protocol_pages.sums import gain
-from protocol_pages.words import FIGURE, NOT_YET, percent
+from protocol_pages.sums import chance_of, gain
+from protocol_pages.words import FIGURE, NOT_YET, with_chance
 
 
 def find_training(start: float, end: float) -> Find:
@@ -18,9 +18,10 @@ def find_training(start: float, end: float) -> Find:
 
     def find(evidence: Evidence) -> Finding:
         ours = _training_scores(evidence, methods, start, end)
-        found = gain(ours, FOCUS)
-        verdict = covered(evidence, verdicts.above(found), ours, len(evidence.paper.runs))
-        return Finding(FIGURE, percent(found, n=True), verdict)
+        found, chance = gain(ours, FOCUS), chance_of(ours, FOCUS)
+        verdict = verdicts.beyond(found, chance)
+        rests_on = covered(evidence, verdict, ours, len(evidence.paper.runs))
+        return Finding(FIGURE, with_chance(found, chance, n=True), rests_on)
 
     return find
 

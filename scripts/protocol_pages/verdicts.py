@@ -12,9 +12,10 @@ RULES = {
     HOLDS: "the 95% interval lies above the level of no effect, and our estimate is at least the "
     "paper's number where it gives one",
     SMALLER: "the interval lies above the level of no effect, our estimate is below the paper's",
-    FAILS: "the interval lies below the level of no effect",
-    OPEN: "the interval holds the level of no effect, there are too few seeds for one, or the "
-    "number is not defined",
+    FAILS: "the interval lies below the level of no effect, or holds it and lies below the paper's "
+    "number",
+    OPEN: "the interval holds the level of no effect and the paper's number, if it gives one; or "
+    "there are too few seeds for an interval, or the number is not defined",
     UNMEASURED: "no run that would tell has been kept",
 }
 
@@ -27,7 +28,23 @@ def above(estimate: Estimate, paper: float | None = None, nothing: float = 0.0) 
         return OPEN
     if estimate.low > nothing:
         return HOLDS if paper is None or estimate.value >= paper else SMALLER
-    return FAILS if estimate.high < nothing else OPEN
+    return FAILS if estimate.high < nothing or _excludes(estimate, paper) else OPEN
+
+
+def beyond(estimate: Estimate, chance: Estimate, paper: float | None = None) -> str:
+    """The same where no effect is a range, that of the estimate when runs are exchanged."""
+    if estimate.n == 0:
+        return UNMEASURED
+    if not (estimate.has_interval and chance.has_interval):
+        return OPEN
+    if estimate.value > chance.high:
+        return HOLDS if paper is None or estimate.value >= paper else SMALLER
+    return FAILS if estimate.value < chance.low or _excludes(estimate, paper) else OPEN
+
+
+def _excludes(estimate: Estimate, paper: float | None) -> bool:
+    """Whether the interval lies below the paper's number."""
+    return paper is not None and estimate.high < paper
 
 
 def below(estimate: Estimate, limit: float) -> str:

@@ -25,6 +25,12 @@ def percent(estimate: Estimate, n: bool = False) -> str:
     return f"{text}, {estimate.n} runs" if n else text
 
 
+def with_chance(estimate: Estimate, chance: Estimate, n: bool = False) -> str:
+    """A gain over the best rival, and what chance alone gives."""
+    text = percent(estimate, n)
+    return f"{text}; by chance {percent(chance)}" if chance.n else text
+
+
 def points(estimate: Estimate) -> str:
     """A difference of shares, in points."""
     if estimate.value != estimate.value:

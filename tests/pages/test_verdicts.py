@@ -63,6 +63,34 @@ def test_above(estimate, paper, verdict):
     assert verdict in verdicts.RULES
 
 
+@pytest.mark.parametrize(
+    ("value", "paper", "verdict"),
+    [
+        (0.1, None, "holds"),
+        (0.3, 0.241, "holds"),
+        (0.1, 0.241, "holds in direction, not in size"),
+        (-0.1, None, "undecided"),
+        (-0.1, 0.241, "does not hold"),  # its interval ends at 0.1, below the paper's number
+        (-0.1, 0.05, "undecided"),
+        (-0.3, None, "does not hold"),
+    ],
+)
+def test_no_effect_may_be_a_range(value, paper, verdict):
+    chance = made(-0.1, -0.2, 0.05)
+    assert verdicts.beyond(made(value, value - 0.1, value + 0.2), chance, paper) == verdict
+
+
+def test_without_intervals_nothing_is_decided_against_chance():
+    assert verdicts.beyond(made(0.5, nan, nan), made(0, -0.1, 0.1)) == "undecided"
+    assert verdicts.beyond(made(0.5, 0.4, 0.6), made(nan, nan, nan)) == "undecided"
+    assert verdicts.beyond(Estimate(nan, nan, nan, 0, ""), made(0, -1, 1)) == "not yet measured"
+
+
+def test_an_interval_that_holds_nothing_and_excludes_the_papers_number_fails():
+    assert verdicts.above(made(0.2, 0.1, 0.5), 0.9, nothing=2 / 7) == "does not hold"
+    assert verdicts.above(made(0.2, 0.1, 0.95), 0.9, nothing=2 / 7) == "undecided"
+
+
 def test_the_level_of_no_effect_moves_the_verdict():
     assert verdicts.above(made(0.5, 0.3, 0.7), None, nothing=2 / 7) == "holds"
     assert verdicts.above(made(0.2, 0.1, 0.25), None, nothing=2 / 7) == "does not hold"

@@ -15,9 +15,11 @@ from drspcrl.statistics import (
     Profile,
     Wins,
     count_wins,
+    gain_by_chance,
     headline_gain,
     interquartile_mean,
     mean_interval,
+    missing,
     normalised_difference,
     performance_profile,
     pooled_ratio,
@@ -29,11 +31,16 @@ PROFILE_POINTS = 81
 
 @dataclass(frozen=True)
 class Headline:
-    """How a method compares with its best rivals, over everything and by algorithm."""
+    """How a method compares with its best rivals, over everything and by algorithm.
+
+    `chance` is what the gain would be if the names of the methods meant nothing; missing where
+    there are no single runs to exchange, as in published tables.
+    """
 
     method: str
     rivals: tuple[str, ...]
     gain: Gain
+    chance: Estimate
     pooled: Gain
     normalised: Gain
     wins: Mapping[str, Wins]
@@ -47,10 +54,15 @@ def headline(
     if not others or not any(method in methods for methods in results.runs.values()):
         return None
     nominal, floors = _vanilla_nominal(results), _floors(results)
+    gain = headline_gain(results.runs, method, rivals=others)
+    chance = missing("G by chance")
+    if gain.estimate.has_interval:
+        chance = gain_by_chance(results.runs, method, rivals=others)
     return Headline(
         method,
         tuple(others),
-        headline_gain(results.runs, method, rivals=others),
+        gain,
+        chance,
         pooled_ratio(results.runs, method, rivals=others),
         normalised_difference(results.runs, nominal, floors, method, rivals=others),
         _wins(results, method, others),

@@ -101,6 +101,8 @@ def summary_table(headlines: Mapping[str, Headline], name: str = "summary") -> T
             ("Normalised difference to the best rival", "normalised"),
         )
     ]
+    chances = tuple(Number(h.chance, kind="percent") for h in headlines.values())
+    rows.insert(1, Row(("G by chance, were all methods the same",), chances))
     algorithms = list(dict.fromkeys(a for h in headlines.values() for a in h.wins))
     for algorithm in algorithms:
         for label, part in (("best", "best"), ("in the top two", "top_two")):
@@ -111,7 +113,9 @@ def summary_table(headlines: Mapping[str, Headline], name: str = "summary") -> T
     caption = (
         f"{method_label(first.method)} against {', '.join(map(method_label, first.rivals))}; "
         "95% bootstrap intervals over seeds, the best rival chosen anew in each replicate. "
-        "Published means carry no seeds, hence no interval."
+        "By chance: mean and middle 95% of G when runs are exchanged among the methods with a "
+        "nominal model; the best of several is ahead of an equal one. Published means carry no "
+        "seeds, hence no interval."
     )
     return Table(name, caption, ("Figure",), columns, tuple(rows))
 

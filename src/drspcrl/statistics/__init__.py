@@ -4,6 +4,7 @@ Every result carries its n and the name of its method. See `docs/statistics.md` 
 """
 
 from drspcrl.statistics.aggregate import Profile, interquartile_mean, performance_profile
+from drspcrl.statistics.chance import gain_by_chance
 from drspcrl.statistics.estimate import Estimate, missing
 from drspcrl.statistics.gain import (
     Gain,
@@ -25,6 +26,7 @@ __all__ = [
     "Profile",
     "Wins",
     "count_wins",
+    "gain_by_chance",
     "headline_gain",
     "interquartile_mean",
     "mean_band",

@@ -149,8 +149,7 @@ def pooled_ratio(
             m: np.sum([resample(g[m], replicates, draws).mean(axis=1) for g in pooled], axis=0)
             for m in means
         }
-        best = np.max([drawn[m] for m in names], axis=0)
-        low, high = _interval(_ratio(drawn[method], best, best), confidence)
+        low, high = _interval(gains_over_the_best(drawn, method), confidence)
     estimate = Estimate(whole.gain, low, high, count_runs(pooled), name)
     return Gain(estimate, {"all groups": whole}, undefined, whole.rival)
 
@@ -187,7 +186,7 @@ def _mean_gain(
     value = float(np.mean([part.gain for part in parts.values()]))
     low = high = nan
     if can_resample(used):
-        low, high = _interval(_mean_where_defined(np.stack(replicated)), confidence)
+        low, high = _interval(mean_where_defined(np.stack(replicated)), confidence)
     return Gain(
         Estimate(value, low, high, count_runs([runs[g] for g in parts]), name), parts, undefined
     )
@@ -213,12 +212,23 @@ def _group_replicates(
     """The group's gain in every replicate, [replicates]."""
     drawn = {name: draw_runs(len(runs), replicates, draws) for name, runs in scores.items()}
     means = {name: runs[drawn[name]].mean(axis=1) for name, runs in scores.items()}
-    best = np.max([mean for name, mean in means.items() if name != method], axis=0)
     if unit is None:
-        return _ratio(means[method], best, best)
+        return gains_over_the_best(means, method)
+    best = _best(means, method)
     # Vanilla's nominal and perturbed returns come from the same runs, so they are drawn together.
     rows = drawn["vanilla"] if "vanilla" in drawn else draw_runs(len(unit), replicates, draws)
     return _ratio(means[method], best, unit[rows].mean(axis=1))
+
+
+def gains_over_the_best(means: Mapping[str, np.ndarray], method: str) -> np.ndarray:
+    """(M − M of the best rival) / M of the best rival, of means [replicates] by method."""
+    best = _best(means, method)
+    return _ratio(means[method], best, best)
+
+
+def _best(means: Mapping[str, np.ndarray], method: str) -> np.ndarray:
+    """The best rival's mean in every replicate, [replicates]."""
+    return np.max([mean for name, mean in means.items() if name != method], axis=0)
 
 
 def _unit(
@@ -238,7 +248,7 @@ def _ratio(mean: np.ndarray, rival: np.ndarray, unit: np.ndarray) -> np.ndarray:
     return (mean - rival) / np.where(unit > 0, unit, np.nan)
 
 
-def _mean_where_defined(replicated: np.ndarray) -> np.ndarray:
+def mean_where_defined(replicated: np.ndarray) -> np.ndarray:
     """Mean over groups, [groups, replicates] → [replicates], nan only where all are undefined."""
     defined = np.isfinite(replicated)
     count = defined.sum(axis=0)

@@ -44,7 +44,7 @@ def headline_cards(headlines: Mapping[str, Headline]) -> list[dict[str, str]]:
         _gain_card(
             f"{name} over its best rival (G)",
             "gain",
-            "mean over algorithms and tasks of (M − rival’s M) / rival’s M",
+            f"mean over algorithms and tasks of (M − rival’s M) / rival’s M{_chance(ours)}",
             ours,
             others,
         ),
@@ -69,6 +69,15 @@ def _gain_card(
             if getattr(made, part).groups
         ),
     }
+
+
+def _chance(headline: Headline) -> str:
+    """What the best of several rivals is ahead by where all are the same."""
+    chance = headline.chance
+    if not chance.has_interval:
+        return ""
+    low, high = (f"{100 * end:+.1f}%" for end in (chance.low, chance.high))
+    return f"; by chance alone {low} to {high}".replace("-", "−")
 
 
 def _interval(gain: Gain) -> str:
@@ -122,7 +131,9 @@ def about(collected: Collected) -> list[str]:
         "Cells are means over seeds of a run's mean return over its evaluation episodes, with "
         "Student t 95% intervals. M is the mean over all perturbed settings; only runs with every "
         "setting enter it. Gains are bootstrapped over seeds (10,000 replicates), the best rival "
-        "chosen anew in each. Aggregates use a stratified bootstrap (2,000 replicates) that draws "
+        "chosen anew in each; by chance is what the gain over the best rival would be if the "
+        "methods with a nominal model were one and the same (their runs exchanged, middle 95%). "
+        "Aggregates use a stratified bootstrap (2,000 replicates) that draws "
         "a run with all its settings.",
     ]
     if collected.paper is not None:
