@@ -176,6 +176,11 @@ STUDIES: dict[str, list[Part]] = {
         *worst_cases(),
         Part([f"{method}:process=0.1" for method in ("nominal", "self_paced")], NOISE, "process"),
     ],
+    "gusts": [
+        Part(["vanilla", "nominal", "self_paced", "self_paced:rollout_gusts=1.0,process=0.03",
+              *(f"{method}:rollout_gusts={level}" for method in ("nominal", "self_paced")
+                for level in (1.0, 3.0))], NOISE)
+    ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
               "accel", "space", "self_paced"])

@@ -9,6 +9,7 @@ from protocol_pages.robustness_claims import (
     find_narrowing,
     find_nominal,
     find_stable,
+    find_tradeoff,
     find_wr2l,
 )
 from protocol_pages.training_claims import find_smooth, find_training
@@ -127,5 +128,14 @@ CLAIMS = (
         "(M of WR2L − random actions) / (vanilla's unperturbed return − random actions), PPO, mean "
         "of the two tasks; holds where the interval is below 10%",
         find_wr2l,
+    ),
+    Claim(
+        "“Small values yield high nominal performance but weak robustness, while large values can "
+        "result in instability and overly conservative policies” (fixed ε, the motivation).",
+        "PPO on Hopper at fixed ε of 0.03, 0.1, 0.3, 1 and 2 (eight draws are at their least from "
+        "2.08 on): slope over log₁₀ ε of the unperturbed return, in percent of its mean, which "
+        "must fall, and of M as a share of the unperturbed return, in points, which must grow; no "
+        "effect of either is 0",
+        find_tradeoff,
     ),
 )

@@ -46,7 +46,8 @@ def claims_page(evidence: Evidence) -> str:
         "\n".join(f"- Claim {i}. {c.smaller}" for i, c in enumerate(CLAIMS, 1) if c.smaller) + "\n",
         "Claims 13 and 14 are measured once runs of `drspcrl grid ablation-alpha` and "
         "`ablation-lambda` are kept in `results/protocol` too, claim 15 with those of `drspcrl "
-        "grid wr2l --only methods=wr2l` ([Grids](grids.md)).\n",
+        "grid wr2l --only methods=wr2l` ([Grids](grids.md)), claim 16 with variants of `fixed` "
+        "such as `fixed:epsilon_budget=0.1`.\n",
     ]
     return "\n".join(parts)
 

@@ -25,7 +25,7 @@ from drspcrl.statistics import headline_gain, mean_interval
 from protocol_pages.evidence import FOCUS, KINDS, SEVEN, Evidence, group_title
 from protocol_pages.provenance import made_with
 from protocol_pages.sums import chance_of, gain, part
-from protocol_pages.words import NOT_YET, SYNTHETIC, kind_label, mean, percent, table
+from protocol_pages.words import NOT_YET, SYNTHETIC, kind_label, mean, percent, table, with_chance
 
 INTRODUCTION = (
     "# Results\n\n"
@@ -57,7 +57,11 @@ IN_FAMILY = (
 # What the numbers say, in words: the one part of the page that is not computed.
 READING = Path(__file__).with_name("reading.md")
 # The groups that the words are about, and how many seeds they had when they were written.
-READING_SEEDS = {("sac", "HalfCheetah"): 5, ("ppo", "HalfCheetah"): 5, ("ppo", "Hopper"): 5}
+READING_SEEDS = {
+    **dict.fromkeys([("sac", "HalfCheetah"), ("sac", "Hopper"), ("ppo", "HalfCheetah")], 5),
+    **dict.fromkeys([("ppo", "Hopper"), ("ppo", "Walker2d")], 5),
+    ("ddpg", "HalfCheetah"): 4,
+}
 
 
 def results_page(evidence: Evidence, images: Path) -> str:
@@ -329,9 +333,12 @@ def _best_rival(evidence: Evidence, group: Group) -> str:
             sentences.append(f"{name}: no gain is defined, the best rival's M is not positive.")
             continue
         rival = made.groups[group]
+        gained = percent(made.estimate)
+        if made.estimate.has_interval:
+            gained = with_chance(made.estimate, chance_of({group: found}, FOCUS))
         sentences.append(
             f"{name}: self_paced {rival.mean:,.0f}, best of {len(found) - 1} rivals "
-            f"{method_label(rival.rival)} {rival.rival_mean:,.0f}, gain {percent(made.estimate)}."
+            f"{method_label(rival.rival)} {rival.rival_mean:,.0f}, gain {gained}."
         )
     return "\n".join(sentences) + "\n"
 

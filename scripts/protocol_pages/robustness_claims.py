@@ -1,6 +1,6 @@
 """Claims about the returns of trained policies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 
 import numpy as np
@@ -18,6 +18,7 @@ from protocol_pages.sums import (
     by_chance,
     chance_of,
     fall,
+    fall_per_decade,
     gain,
     growth,
     mean_where_defined,
@@ -25,6 +26,7 @@ from protocol_pages.sums import (
     narrowing,
     part,
     share_in_top,
+    share_kept_per_decade,
 )
 from protocol_pages.words import FIGURE, NOT_YET, kind_label, percent, points, with_chance
 
@@ -171,6 +173,37 @@ def find_stable(setting: str) -> Find:
         return Finding(FIGURE, with_chance(found, by_chance(ours, fall), n=True), verdict)
 
     return find
+
+
+def find_tradeoff(evidence: Evidence) -> Finding:
+    """What a fixed ε does to the unperturbed return and to the share of it that is kept."""
+    group: Group = ("ppo", "Hopper")
+    budgets = _fixed_budgets(evidence.results.runs.get(group, ()))
+    if len(budgets) < 3:
+        return Finding(FIGURE, NOT_YET, verdicts.UNMEASURED)
+    returns, nominal = evidence.results.runs[group], evidence.results.nominal[group]
+    ours: Scores = {group: {m: np.column_stack([nominal[m], returns[m]]) for m in budgets}}
+    epsilons = list(budgets.values())
+    fallen = bootstrap(ours, lambda means: fall_per_decade(means[group], epsilons))
+    gained = bootstrap(ours, lambda means: share_kept_per_decade(means[group], epsilons))
+    verdict = verdicts.together([verdicts.above(fallen), verdicts.above(gained)])
+    return Finding(
+        FIGURE,
+        f"for ten times the ε the unperturbed return falls by {percent(fallen)} and the share that "
+        f"is kept grows by {points(gained)}, {fallen.n} runs",
+        covered(evidence, verdict, ours, 1),
+    )
+
+
+def _fixed_budgets(methods: Iterable[str]) -> dict[str, float]:
+    """Variants of `fixed` that differ in nothing but their budget, with it."""
+    label, budgets = "fixed:epsilon_budget=", {}
+    for method in methods:
+        if method == "fixed":
+            budgets[method] = 1.0
+        elif method.startswith(label) and "," not in method:
+            budgets[method] = float(method.removeprefix(label))
+    return budgets
 
 
 def find_wr2l(evidence: Evidence) -> Finding:

@@ -156,6 +156,31 @@ def fall(means: Means) -> np.ndarray:
     return mean_where_defined(falls)
 
 
+def fall_per_decade(methods: Mapping[str, np.ndarray], epsilons: Sequence[float]) -> np.ndarray:
+    """Fall of the first column, the unperturbed return, for ten times the ε, as a share of it.
+
+    Args:
+        methods: Means [replicates, 1 + settings], unperturbed and perturbed, by method.
+        epsilons: The methods' radii, in the same order.
+    """
+    nominal = np.stack([mean[:, 0] for mean in methods.values()])
+    return -slope_per_decade(nominal, epsilons) / nominal.mean(axis=0)
+
+
+def share_kept_per_decade(
+    methods: Mapping[str, np.ndarray], epsilons: Sequence[float]
+) -> np.ndarray:
+    """Growth of M as a share of the unperturbed return, for ten times the ε."""
+    kept = np.stack([mean[:, 1:].mean(axis=1) / mean[:, 0] for mean in methods.values()])
+    return slope_per_decade(kept, epsilons)
+
+
+def slope_per_decade(values: np.ndarray, epsilons: Sequence[float]) -> np.ndarray:
+    """Least squares slope over log₁₀ ε, [radii, replicates] → [replicates]."""
+    x = np.log10(epsilons) - np.mean(np.log10(epsilons))
+    return x @ values / (x @ x)
+
+
 def mean_where_defined(values: Sequence[np.ndarray]) -> np.ndarray:
     """Mean over groups, [groups][replicates] → [replicates], nan where no group is defined."""
     return mean_of_groups(np.array(values))

@@ -76,6 +76,16 @@ def test_every_episode_is_there(runs, digest):
         assert (kept[identity].info, kept[identity].config) == (run.info, run.config)
 
 
+def test_a_digest_does_not_say_where_its_run_was(run, tmp_path):
+    config = run / "config.yaml"
+    given = config.read_text(encoding="utf-8")
+    config.write_text(given + "out: /home/someone/private/Hopper-sac\n", encoding="utf-8")
+    keep_runs(run, tmp_path / "digest")
+    (kept,) = read_runs(tmp_path / "digest").runs
+    assert kept.config == {**read_run(run).config, "out": "Hopper-sac"}
+    assert "private" not in (kept.path / "config.yaml").read_text(encoding="utf-8")
+
+
 def test_a_digest_of_the_papers_size_is_small(tmp_path):
     run = write_run(tmp_path / "runs", "HalfCheetah", "sac", "self_paced", 0, episodes=100)
     (kept,) = keep_runs(run, tmp_path / "out")

@@ -19,6 +19,7 @@ COMBINED = (
     Perturbation("action_delay", 2),
     Perturbation("observation_dropout", 0.1),
     Perturbation("push", 0.05, {"frequency": 1.0}),
+    Perturbation("gusts", 0.05),
     Perturbation("observation", 0.1),
 )
 

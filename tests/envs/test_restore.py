@@ -16,6 +16,7 @@ EVERYTHING = (
     Perturbation("observation_dropout", 0.1),
     Perturbation("action_delay", 3),
     Perturbation("push", 0.1, {"frequency": 1.5}),
+    Perturbation("gusts", 0.1),
     Perturbation("observation", 0.1),
 )
 
@@ -35,7 +36,7 @@ def run(env, rng, steps):
 @pytest.mark.parametrize("task", [*task_names(), *PROBES])
 def test_restored_goes_on_as_if_never_stopped(task, setting):
     if task in PROBES and setting is not None:
-        setting = tuple(p for p in setting if p.name not in ("environment", "push"))
+        setting = tuple(p for p in setting if p.name not in ("environment", "push", "gusts"))
     env = make(task, 3, seed=4, perturbations=setting)
     env.reset()
     run(env, np.random.default_rng(0), 37)

@@ -18,10 +18,12 @@ from protocol_pages.robustness_claims import (
     find_growth,
     find_narrowing,
     find_stable,
+    find_tradeoff,
     find_wr2l,
 )
 from protocol_pages.sums import (
     bootstrap,
+    fall_per_decade,
     gain,
     growth,
     mean_gain,
@@ -29,6 +31,7 @@ from protocol_pages.sums import (
     narrowing,
     part,
     share_in_top,
+    share_kept_per_decade,
 )
 from protocol_pages.training_claims import find_smooth
 from synthetic_runs import write_run
@@ -146,6 +149,27 @@ def test_growth_by_hand():
     # Low level: 12 against 10, +20%; high level: 6 against 4, +50%.
     scores = {HOPPER: {"self_paced": np.array([[12.0, 6]]), "fixed": np.array([[10.0, 4]])}}
     np.testing.assert_allclose(growth(scores, "self_paced", [0], [1]), [0.3])
+
+
+def test_the_price_of_a_fixed_radius_by_hand():
+    # ε = 0.1 and 10, two decades: 120 to 80 is 20 a decade of a mean of 100; kept 30/120 = 25% and
+    # 60/80 = 75%, 25 points a decade.
+    means = {"small": np.array([[120.0, 30]]), "large": np.array([[80.0, 60]])}
+    np.testing.assert_allclose(fall_per_decade(means, [0.1, 10]), [0.2])
+    np.testing.assert_allclose(share_kept_per_decade(means, [0.1, 10]), [0.25])
+
+
+def test_the_tradeoff_needs_three_radii_and_leaves_other_variants_out(tmp_path):
+    labels = ["fixed", "fixed:epsilon_budget=0.1", "fixed:epsilon_budget=0.1,sensor=0"]
+    for method in labels:
+        for seed in (0, 1):
+            write_run(tmp_path, "Hopper", "ppo", method, seed, episodes=2)
+    assert find_tradeoff(read_evidence(tmp_path)).verdict == "not yet measured"
+    for seed in (0, 1):
+        write_run(tmp_path, "Hopper", "ppo", "fixed:epsilon_budget=0.01", seed, episodes=2)
+    found = find_tradeoff(read_evidence(tmp_path))
+    assert found.ours.endswith("6 runs")
+    assert "(1 of 1 groups)" in found.verdict
 
 
 def test_narrowing_by_hand():

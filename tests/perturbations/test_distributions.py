@@ -11,6 +11,7 @@ from drspcrl.perturbations import (
     ActionDelay,
     ActionNoise,
     ExternalPush,
+    Gusts,
     ObservationBias,
     ObservationDropout,
     ObservationNoise,
@@ -183,6 +184,36 @@ def test_a_constant_push_accelerates_by_force_over_mass():
         env.step(np.zeros(17, np.float32))
     impulse = 0.1 * masses.sum() * 9.80665 * steps * base.dt
     assert momentum() - before == pytest.approx(impulse, rel=1e-3)
+    assert not base.data.xfrc_applied.any()  # nothing is left behind
+
+
+def test_gusts_move_the_centre_of_mass_as_a_random_walk():
+    """Free fall of the humanoid: what one step adds to its momentum is the sum of the forces."""
+    import mujoco
+
+    env = Gusts(gymnasium.make("Humanoid-v5"), 0.1)
+    base: Any = env.unwrapped
+    masses = base.model.body_mass
+    added = []
+
+    def momentum() -> float:
+        mujoco.mj_forward(base.model, base.data)  # type: ignore[attr-defined]
+        mujoco.mj_subtreeVel(base.model, base.data)  # type: ignore[attr-defined]
+        return masses.sum() * base.data.subtree_linvel[1][1]
+
+    for seed in range(8):
+        env.reset(seed=seed)
+        base.data.qpos[2] += 30.0  # far above the ground
+        before = momentum()
+        for _ in range(40):
+            env.step(np.zeros(17, np.float32))
+            added.append(momentum() - before)
+            before = momentum()
+    # The forces on 13 bodies are independent, each 0.1 of its own weight.
+    expected = 0.1 * 9.80665 * np.sqrt(np.sum(masses[1:] ** 2)) * base.dt
+    assert np.std(added) == pytest.approx(expected, rel=0.12)  # 320 draws: 4% standard error
+    assert abs(np.mean(added)) < 4 * expected / np.sqrt(len(added))
+    assert abs(np.corrcoef(added[:-1], added[1:])[0, 1]) < 0.2
     assert not base.data.xfrc_applied.any()  # nothing is left behind
 
 

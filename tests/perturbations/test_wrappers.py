@@ -28,6 +28,7 @@ EXAMPLES = {
     "environment": Perturbation("environment", 0.4),
     "scale": Perturbation("scale", 1.7, {"parameter": "mass"}),
     "push": Perturbation("push", 0.2, {"frequency": 3.0}),
+    "gusts": Perturbation("gusts", 0.2),
     "action_delay": Perturbation("action_delay", 2),
     "observation_dropout": Perturbation("observation_dropout", 0.3),
     "observation_bias": Perturbation("observation_bias", 0.2),

@@ -48,6 +48,28 @@ def test_each_method_has_its_own_perturbations(tmp_path):
     assert not Member("nominal", 0).plain
 
 
+def test_gusts_are_for_methods_with_a_nominal_model(tmp_path):
+    methods = ("vanilla", "nominal", "self_paced:rollout_gusts=0.2", "noise_training", "wr2l")
+    assert [len(found) for found in perturbations_of(configured(tmp_path, methods))] == [
+        0,
+        0,
+        1,
+        2,
+        0,
+    ]
+    settings = SMALL | ADVERSARY | {"rollout_gusts": 0.1}
+    found = perturbations_of(configured(tmp_path, methods, settings=settings))
+    assert found[:3] == [(), (Perturbation("gusts", 0.1),), (Perturbation("gusts", 0.2),)]
+    assert found[4] == ()
+
+
+def test_gusts_change_their_members_experience_alone():
+    plain = played()[1]
+    pushed = played([(), (Perturbation("gusts", 0.2),)])[1]
+    np.testing.assert_array_equal(pushed[:, 0], plain[:, 0])
+    assert np.all(np.any(pushed[0, 1] != plain[0, 1], axis=-1)), "from the first step on"
+
+
 def played(perturbations=(), seeds=(1, 2)) -> tuple[Collector, np.ndarray]:
     collector = Collector("Hopper", seeds, 3, threads=1, perturbations=perturbations)
     collector.reset()

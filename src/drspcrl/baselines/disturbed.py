@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from drspcrl.perturbations import Perturbation
 
+# What acts in the simulator itself belongs to the nominal model, and to every method that has one.
+GUSTS = (("gusts", "rollout_gusts"),)
 # method → perturbations of its training, each with the setting that holds its level
 DISTURBANCES = {
     "noise_training": (
@@ -20,15 +22,17 @@ def training_perturbations(method: str, settings: Mapping[str, Any]) -> "tuple[P
     """What perturbs the simulator that a member of this method trains in, the innermost first.
 
     Args:
-        method: any method; most have none.
+        method: any method; of those that have a nominal model none is disturbed by default.
         settings: the member's settings.
 
     Raises:
         InputError: a level that the perturbation does not have.
     """
-    if method not in DISTURBANCES:
+    if method in ("vanilla", "wr2l"):
+        return ()
+    levels = {name: settings[level] for name, level in DISTURBANCES.get(method, GUSTS)}
+    if not any(levels.values()):
         return ()
     from drspcrl.perturbations import Perturbation  # loads Gymnasium, which a help text need not
 
-    levels = ((name, settings[level]) for name, level in DISTURBANCES[method])
-    return tuple(Perturbation(name, level) for name, level in levels if level > 0)
+    return tuple(Perturbation(name, level) for name, level in levels.items() if level > 0)

@@ -11,8 +11,9 @@ import tyro
 class Keep:
     """Copy runs to digests: small run folders that every table and figure can be made from.
 
-    About 12 KB a run. run.json and config.yaml stay as they are, metrics are thinned, every
-    evaluated episode is kept. drspcrl report reads digests like any other runs.
+    About 12 KB a run. run.json and config.yaml stay as they are but for the place of the run's
+    folder, metrics are thinned, every evaluated episode is kept. drspcrl report reads digests like
+    any other runs.
     """
 
     dir: Annotated[Path, tyro.conf.Positional]

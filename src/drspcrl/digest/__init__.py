@@ -2,7 +2,7 @@
 
 A digest of a run is a run folder itself, read by `drspcrl.runs` like any other:
 
-    run.json, config.yaml            as they are
+    run.json, config.yaml            as they are, but for the place of the folder
     metrics.csv.xz                   at most 60 rows of step, episode return, ε and β
     evaluation.csv.xz                every episode, returns to a hundredth
     evaluation.json                  what the evaluation was made with

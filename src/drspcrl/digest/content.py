@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from drspcrl import packed
 from drspcrl.errors import InputError
@@ -25,7 +26,10 @@ def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
         run: The run, read whole.
         with_policy: Whether its policy is among them.
     """
-    content = {name: (run.path / name).read_bytes() for name in ("run.json", "config.yaml")}
+    content = {
+        "run.json": (run.path / "run.json").read_bytes(),
+        "config.yaml": _config_text(run).encode(),
+    }
     if run.metrics:
         content["metrics.csv.xz"] = packed.pack(_metrics_text(thinned(run.metrics)))
     for suite, evaluation in run.evaluations.items():
@@ -37,6 +41,15 @@ def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
     if with_policy:
         content[POLICY] = (run.path / POLICY).read_bytes()
     return content
+
+
+def _config_text(run: Run) -> str:
+    """The configuration; of the folder it was trained in the name alone, not where that was."""
+    text = (run.path / "config.yaml").read_text(encoding="utf-8")
+    if "out" not in run.config:
+        return text
+    config = {**run.config, "out": Path(str(run.config["out"])).name}
+    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
 
 
 def thinned(metrics: Mapping[str, np.ndarray], points: int = POINTS) -> dict[str, np.ndarray]:

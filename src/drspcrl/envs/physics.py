@@ -55,6 +55,11 @@ class Physics:
         return float(self._backend.model.body_mass.sum()) * STANDARD_GRAVITY
 
     @property
+    def body_weights(self) -> np.ndarray:
+        """The nominal weight of each body that moves, in newtons; body k is row k − 1."""
+        return self._backend.model.body_mass[1:] * STANDARD_GRAVITY
+
+    @property
     def scales(self) -> np.ndarray:
         """The scales that are simulated, [num_envs, len(names)]."""
         total = np.ones((self._backend.num_envs, len(self.names)))

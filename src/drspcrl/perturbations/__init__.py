@@ -1,6 +1,7 @@
 """Perturbations: seeded Gymnasium wrappers, and the same as data for batched environments."""
 
 from drspcrl.perturbations.action import ActionDelay, ActionNoise
+from drspcrl.perturbations.gusts import Gusts
 from drspcrl.perturbations.observation import (
     ObservationBias,
     ObservationDropout,
@@ -26,6 +27,7 @@ __all__ = [
     "ActionDelay",
     "ActionNoise",
     "ExternalPush",
+    "Gusts",
     "ObservationBias",
     "ObservationDropout",
     "ObservationNoise",

@@ -12,6 +12,7 @@ import gymnasium
 
 from drspcrl.errors import InputError
 from drspcrl.perturbations.action import ActionDelay, ActionNoise
+from drspcrl.perturbations.gusts import Gusts
 from drspcrl.perturbations.observation import (
     ObservationBias,
     ObservationDropout,
@@ -28,6 +29,7 @@ KINDS: dict[str, type[PerturbationWrapper]] = {
     "environment": PhysicsNoise,
     "scale": PhysicsScale,
     "push": ExternalPush,
+    "gusts": Gusts,
     "action_delay": ActionDelay,
     "observation_dropout": ObservationDropout,
     "observation_bias": ObservationBias,

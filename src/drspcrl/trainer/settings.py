@@ -24,6 +24,7 @@ _RANGES = {
     "actuator": (0.0, math.inf),
     "process": (0.0, math.inf),
     "rollout_noise": (0.0, math.inf),
+    "rollout_gusts": (0.0, math.inf),
     "level_spread": (0.0, 1.0),
     "wr2l_epsilon": (0.0, math.inf),
     "randomization_level": (0.0, 1.0),
