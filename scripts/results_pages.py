@@ -1,5 +1,7 @@
 """Write docs/results.md and docs/claims.md, with their figures, from the digests of runs.
 
+The README's table of results is made anew too.
+
     python scripts/results_pages.py                      # or: make results
 
 Reads results/protocol, which `drspcrl keep` writes; where nothing is there yet, the pages say so.
@@ -11,6 +13,7 @@ from pathlib import Path
 
 from protocol_pages.claims_page import claims_page
 from protocol_pages.evidence import read_evidence
+from protocol_pages.readme_table import renewed
 from protocol_pages.results_page import results_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +31,11 @@ def write_pages(source: Path, docs: Path) -> None:
     _replace(docs / "claims.md", claims_page(evidence))
 
 
+def write_readme(source: Path, readme: Path) -> None:
+    """Make the README's table of results anew."""
+    _replace(readme, renewed(readme.read_text(encoding="utf-8"), read_evidence(source)))
+
+
 def _replace(path: Path, text: str) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     aside.write_text(text, encoding="utf-8")
@@ -43,6 +51,9 @@ def main() -> None:
     options = parser.parse_args()
     write_pages(options.source, options.docs)
     print(f"wrote {options.docs / 'results.md'} and {options.docs / 'claims.md'}")
+    if options.docs == ROOT / "docs":
+        write_readme(options.source, ROOT / "README.md")
+        print(f"wrote the table of results in {ROOT / 'README.md'}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from drspcrl.statistics import headline_gain
 from drspcrl.trainer.settings import resolve
 from protocol_pages.claim_list import CLAIMS
 from protocol_pages.evidence import SEVEN, read_evidence
+from protocol_pages.readme_table import BEGIN, END, readme_table, renewed
 from results_pages import ROOT, write_pages
 from synthetic_runs import write_run
 
@@ -66,6 +67,22 @@ def test_the_committed_pages_are_what_the_committed_digests_give(tmp_path):
         assert before.shape == after.shape
         # Fonts differ between versions of Matplotlib; another curve differs by more than that.
         assert np.abs(before - after).mean() < 0.01, f"docs/images/{name} is stale"
+
+
+def test_the_readmes_table_is_what_the_committed_digests_give():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    evidence = read_evidence(ROOT / "results" / "protocol")
+    assert readme_table(evidence) in text, "the README's table is stale: run `make results`"
+    assert renewed(text, evidence) == text
+
+
+def test_a_readme_without_marks_stays_as_it_is(partial):
+    evidence = read_evidence(partial)
+    assert renewed("no table here", evidence) == "no table here"
+    assert renewed(f"{BEGIN}old\n{END}more", evidence) == (
+        f"{BEGIN}{readme_table(evidence)}{END}more"
+    )
+    assert "| SAC, HalfCheetah (2 seeds) |" in readme_table(evidence)
 
 
 def test_the_committed_digests_stay_small():
