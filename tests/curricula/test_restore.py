@@ -10,7 +10,12 @@ from drspcrl.curricula import CURRICULA, curriculum
 from drspcrl.divergences import KL
 
 OPTIONS = {
-    "self_paced": {"epsilon_spread": 0.05, "performance_bound": 12.0, "warmup_updates": 2},
+    "self_paced": {
+        "epsilon_spread": 0.05,
+        "performance_bound": 12.0,
+        "warmup_updates": 2,
+        "performance_share": 0.9,
+    },
     "space": {"space_patience": 2, "space_smoothing": 0.5},
     "accel": {"accel_buffer": 8},
 }

@@ -141,6 +141,34 @@ def test_the_performance_bound_is_a_latch():
     assert rule.epsilon(state) == pytest.approx(before - 0.1 * (0.45 + 2 * (before - 1)))
 
 
+def test_the_pull_waits_while_returns_have_fallen_back():
+    rule = papers(share=0.9)
+    state = rule.update(rule.init(0), QUIET._replace(episode_return=np.nan))
+    assert rule.epsilon(state) == pytest.approx(0.5 - 0.045)  # nothing known yet: no pull
+    state = rule.update(state, QUIET)  # the first return, 10, is the best
+    assert (state["level"], state["best"]) == (10.0, 10.0)
+    before = rule.epsilon(state)
+    state = rule.update(state, QUIET._replace(episode_return=1.0))  # .9·10 + .1·1 = 9.1 ≥ 9
+    assert rule.epsilon(state) == pytest.approx(before - 0.1 * (0.45 + 2 * (before - 1)))
+    before = rule.epsilon(state)
+    state = rule.update(state, QUIET._replace(episode_return=1.0))  # .9·9.1 + .1 = 8.29 < 9
+    assert rule.epsilon(state) == pytest.approx(before - 0.045)
+    state = rule.update(state, QUIET._replace(episode_return=20.0))  # 9.461: it goes on
+    assert rule.epsilon(state) > before - 0.045
+    assert state["best"] == 10.0
+
+
+def test_a_share_of_a_negative_return_is_below_it():
+    rule = papers(share=0.9)
+    state = rule.update(rule.init(0), QUIET._replace(episode_return=-10.0))
+    before = rule.epsilon(state)
+    state = rule.update(state, QUIET._replace(episode_return=-15.0))  # −10.5 ≥ −11
+    assert rule.epsilon(state) > before
+    before = rule.epsilon(state)
+    state = rule.update(state, QUIET._replace(episode_return=-25.0))  # −11.95 < −11
+    assert rule.epsilon(state) < before
+
+
 def test_draws_around_the_point_estimate():
     rule = papers(spread=0.2)
     point = moved(papers())

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Rule = Literal["coordinate", "radius", "lagrangian", "closed_form"]
 Schedule = Literal["constant", "offset", "percentage"]
 
+_MEMORY = 0.9  # weight of the past in the moving average of returns
 _LEAST_DISTANCE = 1e-3  # at the budget itself a percentage of the distance has no finite α
 
 
@@ -93,6 +94,8 @@ class SelfPaced:
     """η: |Δx| ≤ √η; 0 for no limit."""
     bound: float | None = None
     """Episode return that must have been reached once before α counts."""
+    share: float = 0.0
+    """Of the best return so far, what must be kept for α to count; 0 for none."""
     spread: float = 0.0
     """Standard deviation of p(ε|ν) around the point estimate."""
 
@@ -116,7 +119,8 @@ class SelfPaced:
     def init(self, seed: int) -> State:
         """ε_start."""
         state = {"seed": int(seed), "updates": 0, "reached": self.bound is None}
-        return {**state, "point": self._to_variable(self.start)}
+        returns = {"level": math.nan, "best": -math.inf} if self.share else {}
+        return {**state, **returns, "point": self._to_variable(self.start)}
 
     def epsilon(self, state: State) -> float:
         """The point estimate, or a draw around it."""
@@ -130,6 +134,7 @@ class SelfPaced:
         """One step of the rule within the trust region, projected to [0, ε_budget]."""
         reached = state["reached"] or self.bound is None or signal.episode_return >= self.bound
         after = {**state, "reached": bool(reached), "updates": state["updates"] + 1}
+        after |= self._returns(state, signal)
         x, top = state["point"], self._to_variable(self.budget)
         goal = self._goal(x, top, self._pacing(after, x, top, signal), signal)
         if state["updates"] < self.warmup or math.isnan(goal):
@@ -150,7 +155,7 @@ class SelfPaced:
     def _pacing(self, state: State, x: float, top: float, signal: Signal) -> float:
         """α of this update, after Klink's schedules."""
         late = self.schedule == "constant" or state["updates"] > self.offset
-        if not (late and state["reached"]):
+        if not (late and state["reached"] and self._keeps_up(state)):
             return 0.0
         if self.schedule != "percentage":
             return self.pacing
@@ -158,6 +163,20 @@ class SelfPaced:
         unit = horizon(self.discount) * reward_unit(signal) if self.rule == "coordinate" else 1.0
         distance = max((x - top) ** 2, _LEAST_DISTANCE)
         return self.pacing * max(0.0, signal.start_value / unit) / distance
+
+    def _returns(self, state: State, signal: Signal) -> State:
+        """The moving average of episode returns and the highest that it has been."""
+        if not self.share or math.isnan(signal.episode_return):
+            return {}
+        past = signal.episode_return if math.isnan(state["level"]) else state["level"]
+        level = float(_MEMORY * past + (1 - _MEMORY) * signal.episode_return)
+        return {"level": level, "best": max(state["best"], level)}
+
+    def _keeps_up(self, state: State) -> bool:
+        """Whether enough of the best return is left; nothing is before the first episode's end."""
+        if not self.share or math.isnan(state["level"]):
+            return not self.share
+        return state["level"] >= state["best"] - (1 - self.share) * abs(state["best"])
 
     def _to_variable(self, radius: float) -> float:
         return to_coordinate(self.scale, radius) if self.rule == "coordinate" else radius
@@ -184,5 +203,6 @@ def self_paced(setup: Setup) -> SelfPaced:
         warmup=s.warmup_updates,
         trust_region=s.trust_region,
         bound=s.performance_bound,
+        share=s.performance_share,
         spread=s.epsilon_spread,
     )

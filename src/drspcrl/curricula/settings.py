@@ -41,6 +41,9 @@ class CurriculumSettings:
     """self_paced: η, a step is at most √η long in the rule's own variable; 0 for no limit."""
     performance_bound: float | None = None
     """self_paced: α = 0 until an iteration's mean episode return has reached this; null for off."""
+    performance_share: float = 0.0
+    """self_paced: α = 0 while the moving average of episode returns is below this share of the
+    highest that it has been; 0 for off."""
     epsilon_spread: float = 0.0
     """self_paced: standard deviation of the ε drawn around the point estimate; 0 for none."""
 
@@ -120,6 +123,7 @@ _RANGES: dict[str, tuple[float, float, bool, bool]] = {
     "pacing": (0, math.inf, False, False),
     "rate": (0, math.inf, False, False),
     "performance_bound": (-math.inf, math.inf, False, False),
+    "performance_share": (0, 1, True, True),
     "linear_end": (0, 1, False, True),
     "space_growth": (0, math.inf, False, False),
     "space_patience": (1, math.inf, True, False),
