@@ -51,7 +51,7 @@ def main() -> None:
     options = parser.parse_args()
     write_pages(options.source, options.docs)
     print(f"wrote {options.docs / 'results.md'} and {options.docs / 'claims.md'}")
-    if options.docs == ROOT / "docs":
+    if options.docs.resolve() == ROOT / "docs":
         write_readme(options.source, ROOT / "README.md")
         print(f"wrote the table of results in {ROOT / 'README.md'}")
 

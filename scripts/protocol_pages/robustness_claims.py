@@ -1,6 +1,6 @@
 """Claims about the returns of trained policies."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import nan
 
 import numpy as np
@@ -18,15 +18,13 @@ from protocol_pages.sums import (
     by_chance,
     chance_of,
     fall,
-    fall_per_decade,
     gain,
     growth,
-    mean_where_defined,
+    growth_per_decade,
     means_of,
     narrowing,
     part,
     share_in_top,
-    share_kept_per_decade,
 )
 from protocol_pages.words import FIGURE, NOT_YET, kind_label, percent, points, with_chance
 
@@ -49,11 +47,17 @@ def find_cells(algorithms: Sequence[str], places: int, said: float) -> Find:
             {g: found for g, found in part(side, SEVEN).items() if g[0] in algorithms}
             for side in (evidence.results, evidence.paper)
         )
-        found = bootstrap(ours, lambda means: share_in_top(means, FOCUS, places))
-        verdict = verdicts.above(found, said, nothing=places / len(SEVEN))
+
+        def share(means: Means) -> np.ndarray:
+            return share_in_top(means, FOCUS, places)
+
+        found, chance = bootstrap(ours, share), by_chance(ours, share)
+        verdict = verdicts.beyond(found, chance, said)
         return Finding(
             _cells(float(share_in_top(means_of(theirs), FOCUS, places)[0]), theirs),
-            NOT_YET if not ours else f"{_cells(found.value, ours)}: {_plain_share(found)}",
+            f"{_cells(found.value, ours)}: {_plain_share(found)}; by chance {_plain_share(chance)}"
+            if ours
+            else NOT_YET,
             covered(evidence, verdict, ours, len(theirs)),
         )
 
@@ -169,36 +173,46 @@ def find_stable(setting: str) -> Find:
         }
         ours = {group: found for group, found in ours.items() if len(found) > 1}
         found = bootstrap(ours, fall)
+        chance = by_chance(ours, fall, differs=lambda _: False)
         verdict = covered(evidence, verdicts.below(found, 0.25), ours, 3)
-        return Finding(FIGURE, with_chance(found, by_chance(ours, fall), n=True), verdict)
+        return Finding(FIGURE, with_chance(found, chance, n=True), verdict)
 
     return find
 
 
 def find_tradeoff(evidence: Evidence) -> Finding:
-    """What a fixed ε does to the unperturbed return and to the share of it that is kept."""
+    """What a fixed ε does to the unperturbed return and to the perturbed ones."""
     group: Group = ("ppo", "Hopper")
-    budgets = _fixed_budgets(evidence.results.runs.get(group, ()))
+    budgets = _fixed_budgets(evidence, group)
     if len(budgets) < 3:
         return Finding(FIGURE, NOT_YET, verdicts.UNMEASURED)
     returns, nominal = evidence.results.runs[group], evidence.results.nominal[group]
     ours: Scores = {group: {m: np.column_stack([nominal[m], returns[m]]) for m in budgets}}
     epsilons = list(budgets.values())
-    fallen = bootstrap(ours, lambda means: fall_per_decade(means[group], epsilons))
-    gained = bootstrap(ours, lambda means: share_kept_per_decade(means[group], epsilons))
-    verdict = verdicts.together([verdicts.above(fallen), verdicts.above(gained)])
+
+    def grown(columns: slice) -> Callable[[Means], np.ndarray]:
+        return lambda means: growth_per_decade(
+            [mean[:, columns].mean(axis=1) for mean in means[group].values()], epsilons
+        )
+
+    unperturbed = bootstrap(ours, grown(slice(0, 1)))
+    perturbed = bootstrap(ours, grown(slice(1, None)))
+    verdict = verdicts.together([verdicts.below(unperturbed, 0.0), verdicts.above(perturbed)])
+    listed = ", ".join(f"{ε:g}" for ε in sorted(epsilons))
     return Finding(
         FIGURE,
-        f"for ten times the ε the unperturbed return falls by {percent(fallen)} and the share that "
-        f"is kept grows by {points(gained)}, {fallen.n} runs",
+        f"ε of {listed}: for ten times the ε {percent(unperturbed)} unperturbed, "
+        f"{percent(perturbed)} over the 15 settings, {unperturbed.n} runs",
         covered(evidence, verdict, ours, 1),
     )
 
 
-def _fixed_budgets(methods: Iterable[str]) -> dict[str, float]:
+def _fixed_budgets(evidence: Evidence, group: Group) -> dict[str, float]:
     """Variants of `fixed` that differ in nothing but their budget, with it."""
     label, budgets = "fixed:epsilon_budget=", {}
-    for method in methods:
+    for method, values in evidence.results.nominal.get(group, {}).items():
+        if not np.isfinite(values).all() or method not in evidence.results.runs[group]:
+            continue
         if method == "fixed":
             budgets[method] = 1.0
         elif method.startswith(label) and "," not in method:
@@ -216,7 +230,7 @@ def find_wr2l(evidence: Evidence) -> Finding:
             means = found["wr2l"].mean(axis=1, keepdims=True)
             ours[group] = {"wr2l": (means - floors[group[1]]) / (vanilla - floors[group[1]])}
     found = bootstrap(
-        ours, lambda means: mean_where_defined([x["wr2l"].mean(axis=1) for x in means.values()])
+        ours, lambda means: np.mean([x["wr2l"].mean(axis=1) for x in means.values()], axis=0)
     )
     verdict = covered(evidence, verdicts.below(found, 0.1), ours, 2)
     return Finding(FIGURE, percent(found, n=True), verdict)

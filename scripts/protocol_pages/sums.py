@@ -10,9 +10,8 @@ from scipy.special import polygamma
 from drspcrl.report.results import Group, Results
 from drspcrl.statistics import Estimate, gain_by_chance, headline_gain, missing
 from drspcrl.statistics.bootstrap import percentile_interval, resample
-from drspcrl.statistics.chance import exchanged
-from drspcrl.statistics.gain import gains_over_the_best
-from drspcrl.statistics.gain import mean_where_defined as mean_of_groups
+from drspcrl.statistics.chance import exchanged, known_to_differ
+from drspcrl.statistics.gain import GAIN_REPLICATES, gains_over_the_best, mean_where_defined
 from drspcrl.statistics.groups import count_runs
 
 Scores = Mapping[Group, Mapping[str, np.ndarray]]
@@ -87,17 +86,26 @@ def bootstrap(scores: Scores, statistic: Callable[[Means], np.ndarray]) -> Estim
     return Estimate(value, low, high, runs, name)
 
 
-def by_chance(scores: Scores, statistic: Callable[[Means], np.ndarray]) -> Estimate:
-    """The same statistic with the runs of each group exchanged among its methods."""
+def by_chance(
+    scores: Scores,
+    statistic: Callable[[Means], np.ndarray],
+    differs: Callable[[str], bool] = known_to_differ,
+) -> Estimate:
+    """The same statistic with the runs of each group exchanged among its methods.
+
+    Args:
+        scores: What the runs returned.
+        statistic: As for `bootstrap`.
+        differs: Which methods keep their runs.
+    """
     if not scores:
         return missing("exchanged runs")
-    random = np.random.default_rng(0)
-    drawn = statistic(
-        {
-            group: {m: x.mean(axis=1) for m, x in exchanged(found, REPLICATES, random).items()}
-            for group, found in scores.items()
-        }
-    )
+    random, means = np.random.default_rng(0), {}
+    for group, found in scores.items():
+        keep = [m for m in found if differs(m)]
+        dealt = exchanged(found, GAIN_REPLICATES, random, keep=keep)
+        means[group] = {m: x.mean(axis=1) for m, x in dealt.items()}
+    drawn = statistic(means)
     return Estimate(*_middle(drawn), count_runs(list(scores.values())), "exchanged runs")
 
 
@@ -138,12 +146,11 @@ def growth(means: Means, method: str, low: Sequence[int], high: Sequence[int]) -
 
 def mean_gain(means: Means, method: str) -> np.ndarray:
     """G in every replicate."""
-    return mean_where_defined(
-        [
-            gains_over_the_best({m: mean.mean(axis=1) for m, mean in methods.items()}, method)
-            for methods in means.values()
-        ]
-    )
+    gains = [
+        gains_over_the_best({m: mean.mean(axis=1) for m, mean in methods.items()}, method)
+        for methods in means.values()
+    ]
+    return mean_where_defined(np.stack(gains))
 
 
 def fall(means: Means) -> np.ndarray:
@@ -153,37 +160,24 @@ def fall(means: Means) -> np.ndarray:
         M = np.array([mean.mean(axis=1) for mean in methods.values()])
         best = M.max(axis=0)
         falls.append((best - M.min(axis=0)) / np.where(best > 0, best, nan))
-    return mean_where_defined(falls)
+    return mean_where_defined(np.stack(falls))
 
 
-def fall_per_decade(methods: Mapping[str, np.ndarray], epsilons: Sequence[float]) -> np.ndarray:
-    """Fall of the first column, the unperturbed return, for ten times the ε, as a share of it.
+def growth_per_decade(means: Sequence[np.ndarray], epsilons: Sequence[float]) -> np.ndarray:
+    """What returns gain for ten times the ε, as a share of their mean over all ε.
 
     Args:
-        methods: Means [replicates, 1 + settings], unperturbed and perturbed, by method.
-        epsilons: The methods' radii, in the same order.
+        means: Mean returns at each ε, [replicates] each.
+        epsilons: Those ε.
     """
-    nominal = np.stack([mean[:, 0] for mean in methods.values()])
-    return -slope_per_decade(nominal, epsilons) / nominal.mean(axis=0)
-
-
-def share_kept_per_decade(
-    methods: Mapping[str, np.ndarray], epsilons: Sequence[float]
-) -> np.ndarray:
-    """Growth of M as a share of the unperturbed return, for ten times the ε."""
-    kept = np.stack([mean[:, 1:].mean(axis=1) / mean[:, 0] for mean in methods.values()])
-    return slope_per_decade(kept, epsilons)
+    returns = np.stack(means)
+    return slope_per_decade(returns, epsilons) / returns.mean(axis=0)
 
 
 def slope_per_decade(values: np.ndarray, epsilons: Sequence[float]) -> np.ndarray:
     """Least squares slope over log₁₀ ε, [radii, replicates] → [replicates]."""
     x = np.log10(epsilons) - np.mean(np.log10(epsilons))
     return x @ values / (x @ x)
-
-
-def mean_where_defined(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Mean over groups, [groups][replicates] → [replicates], nan where no group is defined."""
-    return mean_of_groups(np.array(values))
 
 
 def narrowing(scores: Scores, method: str, rival: str) -> Estimate:

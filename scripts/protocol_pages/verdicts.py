@@ -10,11 +10,12 @@ UNMEASURED = "not yet measured"
 
 RULES = {
     HOLDS: "the 95% interval lies above the level of no effect, and our estimate is at least the "
-    "paper's number where it gives one",
-    SMALLER: "the interval lies above the level of no effect, our estimate is below the paper's",
-    FAILS: "the interval lies below the level of no effect, or holds it and lies below the paper's "
-    "number",
-    OPEN: "the interval holds the level of no effect and the paper's number, if it gives one; or "
+    "paper's number where it gives one; where no effect is a range: our estimate is above the "
+    "range and its interval above 0",
+    SMALLER: "the same, but our estimate is below the paper's number",
+    FAILS: "the interval lies below the level of no effect, or our estimate below its range; or "
+    "neither this nor the above, and the interval lies below the paper's number",
+    OPEN: "anything else: no effect and the paper's number, if it gives one, are both possible; or "
     "there are too few seeds for an interval, or the number is not defined",
     UNMEASURED: "no run that would tell has been kept",
 }
@@ -37,7 +38,8 @@ def beyond(estimate: Estimate, chance: Estimate, paper: float | None = None) -> 
         return UNMEASURED
     if not (estimate.has_interval and chance.has_interval):
         return OPEN
-    if estimate.value > chance.high:
+    # Better than one of several equal methods is not yet better than the best of them.
+    if estimate.value > chance.high and estimate.low > 0:
         return HOLDS if paper is None or estimate.value >= paper else SMALLER
     return FAILS if estimate.value < chance.low or _excludes(estimate, paper) else OPEN
 

@@ -9,11 +9,12 @@ import yaml
 from matplotlib.image import imread
 
 from drspcrl.digest import keep_runs
-from drspcrl.statistics import headline_gain
+from drspcrl.statistics import gain_by_chance, headline_gain
 from drspcrl.trainer.settings import resolve
 from protocol_pages.claim_list import CLAIMS
 from protocol_pages.evidence import SEVEN, read_evidence
 from protocol_pages.readme_table import BEGIN, END, readme_table, renewed
+from protocol_pages.sums import gain, part
 from results_pages import ROOT, write_pages
 from synthetic_runs import write_run
 
@@ -74,6 +75,20 @@ def test_the_readmes_table_is_what_the_committed_digests_give():
     evidence = read_evidence(ROOT / "results" / "protocol")
     assert readme_table(evidence) in text, "the README's table is stale: run `make results`"
     assert renewed(text, evidence) == text
+
+
+def test_the_readmes_sentences_have_the_numbers_of_the_results():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    results = read_evidence(ROOT / "results" / "protocol").results
+    off = part(results, (SENSORS_OFF, "vanilla"), groups=[("sac", "HalfCheetah")])
+    ahead = gain(part(results, ("self_paced", "vanilla")), "self_paced")
+    seven = part(results, SEVEN)
+    behind, chance = gain(seven, "self_paced"), gain_by_chance(seven)
+    for found in (ahead, gain(off, SENSORS_OFF)):
+        assert f"{100 * found.value:.1f}% [{100 * found.low:.1f}, {100 * found.high:.1f}]" in text
+    for found in (behind, chance):
+        ends = f"[{-100 * found.high:.1f}, {-100 * found.low:.1f}]"
+        assert f"{-100 * found.value:.1f}% {ends} behind" in text
 
 
 def test_a_readme_without_marks_stays_as_it_is(partial):

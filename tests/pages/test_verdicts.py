@@ -23,15 +23,15 @@ from protocol_pages.robustness_claims import (
 )
 from protocol_pages.sums import (
     bootstrap,
-    fall_per_decade,
+    by_chance,
     gain,
     growth,
+    growth_per_decade,
     mean_gain,
     means_of,
     narrowing,
     part,
     share_in_top,
-    share_kept_per_decade,
 )
 from protocol_pages.training_claims import find_smooth
 from synthetic_runs import write_run
@@ -69,9 +69,10 @@ def test_above(estimate, paper, verdict):
 @pytest.mark.parametrize(
     ("value", "paper", "verdict"),
     [
-        (0.1, None, "holds"),
+        (0.2, None, "holds"),
         (0.3, 0.241, "holds"),
-        (0.1, 0.241, "holds in direction, not in size"),
+        (0.2, 0.241, "holds in direction, not in size"),
+        (0.08, None, "undecided"),  # above the range, but its interval begins below 0
         (-0.1, None, "undecided"),
         (-0.1, 0.241, "does not hold"),  # its interval ends at 0.1, below the paper's number
         (-0.1, 0.05, "undecided"),
@@ -81,6 +82,27 @@ def test_above(estimate, paper, verdict):
 def test_no_effect_may_be_a_range(value, paper, verdict):
     chance = made(-0.1, -0.2, 0.05)
     assert verdicts.beyond(made(value, value - 0.1, value + 0.2), chance, paper) == verdict
+
+
+def test_better_than_chance_is_not_better_than_the_best():
+    # Chance lies wholly below 0; a tie with the best rival is above it, and does not hold.
+    chance = made(-0.1, -0.19, -0.01)
+    assert verdicts.beyond(made(-0.005, -0.06, 0.05), chance) == "undecided"
+    assert verdicts.beyond(made(0.1, 0.05, 0.15), chance) == "holds"
+
+
+def test_chance_deals_whole_runs_among_methods_that_are_not_known_to_differ():
+    returns = {"self_paced": 1.0, "fixed": 3.0, "vanilla": 9.0}
+    scores = {HOPPER: {m: np.full((2, 3), value) for m, value in returns.items()}}
+
+    def of(method):
+        return by_chance(scores, lambda means: means[HOPPER][method].mean(axis=1))
+
+    # Two runs of 1 and two of 3: the mean of two of them is 1, 2 or 3.
+    assert (of("self_paced").low, of("self_paced").high) == (1, 3)
+    assert of("self_paced").value == pytest.approx(2, abs=0.03)
+    assert (of("vanilla").low, of("vanilla").high) == (9, 9)
+    assert by_chance({}, lambda means: np.ones(1)).n == 0
 
 
 def test_without_intervals_nothing_is_decided_against_chance():
@@ -151,12 +173,10 @@ def test_growth_by_hand():
     np.testing.assert_allclose(growth(scores, "self_paced", [0], [1]), [0.3])
 
 
-def test_the_price_of_a_fixed_radius_by_hand():
-    # ε = 0.1 and 10, two decades: 120 to 80 is 20 a decade of a mean of 100; kept 30/120 = 25% and
-    # 60/80 = 75%, 25 points a decade.
-    means = {"small": np.array([[120.0, 30]]), "large": np.array([[80.0, 60]])}
-    np.testing.assert_allclose(fall_per_decade(means, [0.1, 10]), [0.2])
-    np.testing.assert_allclose(share_kept_per_decade(means, [0.1, 10]), [0.25])
+def test_growth_with_the_radius_by_hand():
+    # ε = 0.1 and 10, two decades: 120 to 80 is −20 a decade, of a mean of 100.
+    found = growth_per_decade([np.array([120.0]), np.array([80.0])], [0.1, 10])
+    np.testing.assert_allclose(found, [-0.2])
 
 
 def test_the_tradeoff_needs_three_radii_and_leaves_other_variants_out(tmp_path):
@@ -241,8 +261,10 @@ def test_a_clear_win_holds(clear_win):
     found = find_gain(clear_win)
     assert found.ours.startswith("+50.0% [")
     assert found.verdict == "holds (1 of 12 groups)"
-    assert find_cells(("ppo",), 2, 55 / 60)(clear_win).verdict == "holds (1 of 4 groups)"
-    assert find_cells(("ppo",), 2, 55 / 60)(clear_win).ours == "15/15: 100% [100%, 100%]"
+    cells = find_cells(("ppo",), 2, 55 / 60)(clear_win)
+    assert cells.ours.startswith("15/15: 100% [100%, 100%]; by chance ")
+    # All cells of one group go together, and two of seven methods have them all by chance.
+    assert cells.verdict == "undecided (1 of 4 groups)"
     # (150 + 7.5 − 100) / 100 at levels 0.4 and 0.5, (150 − 7.5 − 100) / 100 at 0.1 and 0.2
     assert find_growth(clear_win).ours.startswith("+15.0 points")
     assert find_growth(clear_win).verdict == "holds (1 of 12 groups)"

@@ -40,6 +40,9 @@ def test_synthetic_runs_are_marked_everywhere(small_report):
 def test_summary_has_both_sides_by_the_same_code(small_report):
     with (small_report / "tables" / "summary.csv").open() as file:
         rows = {(row["figure"], row["column"]): row for row in csv.DictReader(file)}
+    chance = rows["G by chance, were the curricula the same", "ours"]
+    assert float(chance["low"]) < float(chance["value"]) < float(chance["high"])
+    assert not rows["G by chance, were the curricula the same", "paper"]["value"]
     whole = rows["Headline gain G over the best rival", "paper"]
     assert round(100 * float(whole["value"]), 1) == 30.6
     shared = rows["Headline gain G over the best rival", "paper, shared with ours"]

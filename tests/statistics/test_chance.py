@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from drspcrl.baselines import BASELINES
 from drspcrl.errors import InputError
 from drspcrl.statistics import gain_by_chance, headline_gain
-from drspcrl.statistics.chance import exchanged
+from drspcrl.statistics.chance import OUTSIDE, exchanged
 
 
 def test_two_runs_by_hand():
@@ -69,14 +70,25 @@ def test_equal_methods_are_inside_and_a_better_one_is_above():
 
 
 def test_nobody_to_exchange_with_is_missing():
-    for groups in (
-        {"g": {"self_paced": [1.0, 2.0], "vanilla": [1.0, 1.0]}},
-        {"g": {"vanilla": [1.0, 2.0], "a": [1.0, 1.0]}},
-    ):
-        method = "self_paced" if "self_paced" in groups["g"] else "vanilla"
-        found = gain_by_chance(groups, method)
+    for method, rival in (("self_paced", "vanilla"), ("vanilla", "a"), ("a", "self_paced:rate=3")):
+        found = gain_by_chance({"g": {method: [1.0, 2.0], rival: [1.0, 1.0]}}, method)
         assert found.n == 0
         assert np.isnan(found.value)
+
+
+def test_variants_and_methods_outside_keep_their_runs():
+    scores = {"self_paced": [1.0, 1.0], "a": [1.0, 1.0]}
+    for label in ("wr2l:wr2l_epsilon=0.2", "self_paced:sensor=0", "vanilla", "noise_training"):
+        found = gain_by_chance({"g": {**scores, label: [9.0, 9.0]}})
+        assert (found.low, found.high) == pytest.approx((1 / 9 - 1, 1 / 9 - 1))
+    assert OUTSIDE[0] == "vanilla"
+    assert set(OUTSIDE[1:]) == set(BASELINES)
+
+
+def test_a_group_with_nobody_to_exchange_with_counts_as_it_is():
+    alone = {"self_paced": [3.0], "vanilla": [2.0]}  # +1/2, whatever is dealt
+    both = gain_by_chance({"g": {"self_paced": [2.0], "a": [1.0]}, "h": alone}, confidence=0.9)
+    assert (both.low, both.high) == ((-0.5 + 0.5) / 2, (1 + 0.5) / 2)
 
 
 def test_rivals_that_are_never_positive_are_missing():

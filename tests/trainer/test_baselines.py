@@ -70,6 +70,11 @@ def test_gusts_change_their_members_experience_alone():
     assert np.all(np.any(pushed[0, 1] != plain[0, 1], axis=-1)), "from the first step on"
 
 
+def test_gusts_need_bodies_to_push():
+    with pytest.raises(InputError, match="gusts needs a MuJoCo model"):
+        Collector("Pendulum-v1", (1,), 1, perturbations=[(Perturbation("gusts", 0.1),)])
+
+
 def played(perturbations=(), seeds=(1, 2)) -> tuple[Collector, np.ndarray]:
     collector = Collector("Hopper", seeds, 3, threads=1, perturbations=perturbations)
     collector.reset()
@@ -212,6 +217,7 @@ def test_a_training_repeats_itself_and_goes_on_exactly_after_it_was_killed(
         ({"settings": {"wr2l_hessian": "exact"}}, "choose one of sensitivity, zeroth_order"),
         ({"settings": {"wr2l_pairs": 0}}, "wr2l_pairs is 0; it must be above 0"),
         ({"methods": ("wr2l:wr2l_pairs=4",)}, "wr2l_pairs, which all members of a population"),
+        ({"settings": {"rollout_gusts": -0.1}}, "it must be between 0 and inf"),
         ({"settings": {"randomization_level": 1.5}}, "it must be between 0 and 1"),
         (
             {"methods": ("physics_randomization:randomization_level=1",)},

@@ -1,7 +1,9 @@
-"""What a practitioner would try first: train under the kind of disturbance that is expected."""
+"""What disturbs the simulators of training: what a practitioner would try first, and gusts."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from drspcrl.baselines import BASELINES
 
 if TYPE_CHECKING:
     from drspcrl.perturbations import Perturbation
@@ -22,15 +24,16 @@ def training_perturbations(method: str, settings: Mapping[str, Any]) -> "tuple[P
     """What perturbs the simulator that a member of this method trains in, the innermost first.
 
     Args:
-        method: any method; of those that have a nominal model none is disturbed by default.
+        method: any method; those with a nominal model have gusts where `rollout_gusts` is above 0,
+            the others never.
         settings: the member's settings.
 
     Raises:
         InputError: a level that the perturbation does not have.
     """
-    if method in ("vanilla", "wr2l"):
-        return ()
-    levels = {name: settings[level] for name, level in DISTURBANCES.get(method, GUSTS)}
+    plain = method in ("vanilla", *BASELINES)
+    disturbances = DISTURBANCES.get(method, () if plain else GUSTS)
+    levels = {name: settings[level] for name, level in disturbances}
     if not any(levels.values()):
         return ()
     from drspcrl.perturbations import Perturbation  # loads Gymnasium, which a help text need not

@@ -33,8 +33,8 @@ PROFILE_POINTS = 81
 class Headline:
     """How a method compares with its best rivals, over everything and by algorithm.
 
-    `chance` is what the gain would be if the names of the methods meant nothing; missing where
-    there are no single runs to exchange, as in published tables.
+    `chance` is what the gain would be if the methods with a nominal model were the same; missing
+    where there are no single runs to exchange, as in published tables.
     """
 
     method: str

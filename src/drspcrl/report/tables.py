@@ -102,7 +102,7 @@ def summary_table(headlines: Mapping[str, Headline], name: str = "summary") -> T
         )
     ]
     chances = tuple(Number(h.chance, kind="percent") for h in headlines.values())
-    rows.insert(1, Row(("G by chance, were all methods the same",), chances))
+    rows.insert(1, Row(("G by chance, were the curricula the same",), chances))
     algorithms = list(dict.fromkeys(a for h in headlines.values() for a in h.wins))
     for algorithm in algorithms:
         for label, part in (("best", "best"), ("in the top two", "top_two")):
