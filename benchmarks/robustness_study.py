@@ -76,6 +76,13 @@ TRIES = (
     *(("linear", "epsilon_budget=0.3"), ("domain_randomization", "epsilon_budget=0.3")),
     ("accel", "accel_score=epsilon_beta"),
 )
+# Further numbers of the rivals, beside those of TRIES.
+RIVALS = (
+    *(("linear", "linear_end=0.5"), ("linear", "epsilon_start=0.1")),
+    *(("space", "space_growth=3.0"), ("space", "space_smoothing=0.9")),
+    *(("accel", "accel_easy=0.5"), ("accel", "accel_edit=0.2")),
+    *(("domain_randomization", f"epsilon_budget={ε}") for ε in (0.1, 2.0)),
+)
 # The rule in ε itself: begun above 0, which it does not leave, and with a pace to match.
 IN_EPSILON = "rule=radius,epsilon_start=0.05,pacing=100.0,rate=0.02"
 # Every number of `self_paced` beside its default, for a learner whose noise has been chosen.
@@ -180,6 +187,11 @@ STUDIES: dict[str, list[Part]] = {
         Part(["vanilla", "nominal", "self_paced", "self_paced:rollout_gusts=1.0,process=0.03",
               *(f"{method}:rollout_gusts={level}" for method in ("nominal", "self_paced")
                 for level in (1.0, 3.0))], NOISE)
+    ],
+    "rivals": [
+        Part(["vanilla", "nominal", "self_paced",
+              "linear", "domain_randomization", "accel", "space",
+              *(f"{method}:{change}" for method, change in RIVALS)], NOISE)
     ],
     "pacing": [
         Part(["vanilla", "nominal", "fixed", "linear", "linear_radius", "domain_randomization",
