@@ -135,7 +135,7 @@ def test_every_setting_is_the_populations_or_a_members(algorithm):
     """A setting that is neither would be accepted for one member and silently not be used."""
     from dataclasses import fields
 
-    from drspcrl.baselines.disturbed import DISTURBANCES
+    from drspcrl.baselines.disturbed import DISTURBANCES, GUSTS
     from drspcrl.baselines.wr2l import Settings
     from drspcrl.learners.ddpg import DDPGHyper
     from drspcrl.learners.sac import SACHyper
@@ -144,7 +144,7 @@ def test_every_setting_is_the_populations_or_a_members(algorithm):
     from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
 
     hyper = {"ppo": PPOHyper, "sac": SACHyper, "ddpg": DDPGHyper}[algorithm]._fields
-    levels = {level for parts in DISTURBANCES.values() for _, level in parts}
+    levels = {level for parts in (*DISTURBANCES.values(), GUSTS) for _, level in parts}
     adversary = {f"wr2l_{f.name}" for f in fields(Settings)}
     known = {*POPULATION_SETTINGS, *hyper, *Scales._fields, *DEFAULTS, *levels, *adversary}
     assert set(resolve(algorithm, {}, 10_000)) <= known
