@@ -1,5 +1,9 @@
 """The table of results in the README, between two marks."""
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from drspcrl.report.names import method_label
 from drspcrl.report.results import Group
 from drspcrl.report.summary import group_means
@@ -37,7 +41,7 @@ def _row(evidence: Evidence, group: Group) -> list[str]:
     ]  # fmt: skip
 
 
-def _runs(evidence: Evidence, group: Group):
+def _runs(evidence: Evidence, group: Group) -> Mapping[str, np.ndarray]:
     return evidence.results.runs.get(group, {})
 
 

@@ -1,5 +1,6 @@
 """Verdicts by their printed rules, and the sums behind them worked by hand."""
 
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from drspcrl.runs import read_run
 from drspcrl.statistics import Estimate, count_wins, headline_gain, mean_interval
 from protocol_pages import verdicts
 from protocol_pages.evidence import SEVEN, Evidence, read_evidence
+from protocol_pages.readme_table import readme_table
 from protocol_pages.robustness_claims import (
     find_cells,
     find_gain,
@@ -244,6 +246,17 @@ def evidence_of(methods: dict[str, np.ndarray], group=HOPPER) -> Evidence:
     return Evidence((), results, nothing.paper, nothing.plan, ())
 
 
+def evidence_of_groups(methods: dict[str, np.ndarray], groups: list[Group]) -> Evidence:
+    """The same runs in several groups."""
+    parts = [evidence_of(methods, group) for group in groups]
+    cells = {key: cell for part in parts for key, cell in part.results.cells.items()}
+    runs = dict.fromkeys(groups, methods)
+    nominal = {
+        group: part.results.nominal[group] for group, part in zip(groups, parts, strict=True)
+    }
+    return replace(parts[0], results=Results(SETTINGS, cells, runs, nominal))
+
+
 def returns(mean: float, spread: float = 1.0, slope: float = 0.0, seeds: int = 5) -> np.ndarray:
     levels = np.array([level for _, level in SETTINGS])
     seed = np.linspace(-1, 1, seeds)[:, None]
@@ -269,6 +282,21 @@ def test_a_clear_win_holds(clear_win):
     assert find_growth(clear_win).ours.startswith("+15.0 points")
     assert find_growth(clear_win).verdict == "holds (1 of 12 groups)"
     assert find_narrowing(None, None, None)(clear_win).ours.startswith("narrower by +90.0%")
+
+
+def test_cells_won_in_every_group_hold(clear_win):
+    methods = dict(clear_win.results.runs[HOPPER])
+    tasks = ("Hopper", "HalfCheetah", "Walker2d", "Humanoid")
+    everywhere = evidence_of_groups(methods, [("ppo", task) for task in tasks])
+    cells = find_cells(("ppo",), 2, 55 / 60)(everywhere)
+    assert cells.ours.startswith("60/60: 100% [100%, 100%]; by chance ")
+    assert cells.verdict == "holds (4 of 4 groups)"
+
+
+def test_the_readmes_table_says_where_no_rival_is_positive():
+    rivals = {m: returns(-100) for m in SEVEN if m != "self_paced"}
+    row = readme_table(evidence_of({**rivals, "self_paced": returns(5)})).splitlines()[2]
+    assert row.split(" | ")[4] == "–"
 
 
 def test_a_clear_loss_does_not_hold():

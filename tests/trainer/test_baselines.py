@@ -50,13 +50,8 @@ def test_each_method_has_its_own_perturbations(tmp_path):
 
 def test_gusts_are_for_methods_with_a_nominal_model(tmp_path):
     methods = ("vanilla", "nominal", "self_paced:rollout_gusts=0.2", "noise_training", "wr2l")
-    assert [len(found) for found in perturbations_of(configured(tmp_path, methods))] == [
-        0,
-        0,
-        1,
-        2,
-        0,
-    ]
+    found = perturbations_of(configured(tmp_path, methods))
+    assert list(map(len, found)) == [0, 0, 1, 2, 0]
     settings = SMALL | ADVERSARY | {"rollout_gusts": 0.1}
     found = perturbations_of(configured(tmp_path, methods, settings=settings))
     assert found[:3] == [(), (Perturbation("gusts", 0.1),), (Perturbation("gusts", 0.2),)]

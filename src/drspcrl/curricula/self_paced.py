@@ -174,8 +174,8 @@ class SelfPaced:
 
     def _keeps_up(self, state: State) -> bool:
         """Whether enough of the best return is left; nothing is before the first episode's end."""
-        if not self.share or math.isnan(state["level"]):
-            return not self.share
+        if not self.share:
+            return True
         return state["level"] >= state["best"] - (1 - self.share) * abs(state["best"])
 
     def _to_variable(self, radius: float) -> float:
