@@ -20,12 +20,12 @@ import numpy as np
 from jax import Array, lax
 
 from drspcrl.learners import networks, replay
-from drspcrl.learners.backup import Faced, Robust, reached
+from drspcrl.learners.backup import DrawBatch, Transitions, reached
 from drspcrl.learners.gaussian import tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import SACState, apart, temperature
-from drspcrl.nominal import Uncertainty
+from drspcrl.nominal import Strength
 from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.offpolicy import OffPolicyLoop
@@ -70,7 +70,7 @@ def network_in(precision: str, network: Network) -> Callable[..., Array]:
     return apply
 
 
-def values(state: SACState, faced: Faced, precision: str) -> Array:
+def values(state: SACState, faced: DrawBatch, precision: str) -> Array:
     """`sac.soft_value` of all draws with the target critics, [B, n]."""
     inside = partial(network_in, precision)
     wanted, log_density = tanh_sample(inside(state.actor)(faced.situation.seen), faced.z)
@@ -81,7 +81,7 @@ def values(state: SACState, faced: Faced, precision: str) -> Array:
     return jnp.minimum(*both) - temperature(state) * log_density
 
 
-def row(robust: Robust, state: SACState, faced: Faced, precision: str) -> str:
+def row(robust: Transitions, state: SACState, faced: DrawBatch, precision: str) -> str:
     def solved(drawn: Array) -> tuple[np.ndarray, np.ndarray]:
         worst = robust.dual.worst_case(
             state.robust.dual, drawn, faced.probabilities, jnp.float32(RADIUS), faced.origin
@@ -115,9 +115,9 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=4096)
     given = parser.parse_args()
     loop = trained(given.env, given.steps, given.sensor)
-    robust: Robust = loop.learner.robust
+    robust: Transitions = loop.learner.robust
     state = jax.tree.map(lambda leaf: leaf[0], loop.state)
-    against: Uncertainty = jax.tree.map(lambda leaf: leaf[0], loop.uncertainty)
+    against: Strength = jax.tree.map(lambda leaf: leaf[0], loop.uncertainty)
     batch_key, key = jax.random.split(jax.random.key(0))
     batch = replayed(loop, batch_key, given.states)
     faced = robust.face(state.robust, *reached(batch), against.scales, key)

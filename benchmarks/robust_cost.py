@@ -22,7 +22,7 @@ from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
 from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.threefry import quick
-from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.nominal import Scales, Strength
 from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.settings import resolve
 from drspcrl.trainer.uncertainty import robust_backup
@@ -31,9 +31,9 @@ LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
 OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes
 
 
-def uncertainty(members: int, given: argparse.Namespace) -> Uncertainty:
+def uncertainty(members: int, given: argparse.Namespace) -> Strength:
     each = (np.full(members, x, np.float32) for x in (given.sensor, given.actuator, given.process))
-    return Uncertainty(np.full(members, given.epsilon, np.float32), Scales(*each))
+    return Strength(np.full(members, given.epsilon, np.float32), Scales(*each))
 
 
 def batches(members: int, block: int) -> Batch:

@@ -10,11 +10,11 @@ import pytest
 from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.errors import InputError
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper, ddpg, sac
-from drspcrl.learners.backup import Robust, Situation, chosen, mean_where, pick, reached
+from drspcrl.learners.backup import Transitions, NoisyInputs, chosen, mean_where, pick, reached
 from drspcrl.learners.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Noise, Scales, Uncertainty
+from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.nominal.noise import KINDS, NoiseState, Spread
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -41,26 +41,26 @@ def batch(size: int = 16) -> Batch:
     )
 
 
-def make(name: str, robust: Robust | None):
+def make(name: str, robust: Transitions | None):
     learner = LEARNERS[name][0](hidden=(16, 16), robust=robust)
     return learner, learner.init(jax.random.key(0), 3, 2)
 
 
 @cache
-def compiled(name: str, robust: Robust):
+def compiled(name: str, robust: Transitions):
     learner, state = make(name, robust)
     return learner, jax.jit(
         lambda against: learner.face(state, batch(), against, jax.random.key(1))
     )
 
 
-def faced(name: str, robust: Robust, against: Uncertainty):
+def faced(name: str, robust: Transitions, against: Strength):
     """The learner, and its `face` of a batch: state, faced states and worst case."""
     learner, face = compiled(name, robust)
     return learner, *face(against)
 
 
-def plain_value(name: str, state, situation: Situation, z):
+def plain_value(name: str, state, situation: NoisyInputs, z):
     """The value of the target networks, written again."""
     if name == "ddpg":
         return ddpg.policy_value(state.target_actor, state.target_critic, situation)
@@ -79,17 +79,17 @@ CASES = [
 @pytest.mark.parametrize(("name", "dual"), CASES)
 def test_without_noise_it_is_the_plain_value_for_every_epsilon(name, dual):
     for epsilon in (0.0, 0.3, 1.0):
-        against = Uncertainty(jnp.array(epsilon), Scales(*jnp.zeros(3)))
-        _, state, seen, worst = faced(name, Robust(dual=DUALS[dual]), against)
+        against = Strength(jnp.array(epsilon), Scales(*jnp.zeros(3)))
+        _, state, seen, worst = faced(name, Transitions(dual=DUALS[dual]), against)
         states = seen.origin.next_observation
-        expected = plain_value(name, state, Situation(states, states, None), seen.z[:, 0])
+        expected = plain_value(name, state, NoisyInputs(states, states, None), seen.z[:, 0])
         np.testing.assert_allclose(worst.value, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "dual"), [*CASES, ("sac", "network")])
 def test_at_epsilon_zero_it_is_the_mean_over_the_draws(name, dual):
-    robust = Robust(dual=DUALS.get(dual) or NetworkDual((8,)))
-    _, state, seen, worst = faced(name, robust, Uncertainty(jnp.array(0.0), NOISY))
+    robust = Transitions(dual=DUALS.get(dual) or NetworkDual((8,)))
+    _, state, seen, worst = faced(name, robust, Strength(jnp.array(0.0), NOISY))
     values = plain_value(name, state, seen.situation, seen.z)
     np.testing.assert_allclose(worst.value, values.mean(axis=1), rtol=1e-12)
     assert np.ptp(values, axis=1).min() > 1e-4
@@ -99,7 +99,7 @@ def test_at_epsilon_zero_it_is_the_mean_over_the_draws(name, dual):
 @pytest.mark.parametrize(("name", "dual"), [case for case in CASES if "gaussian" not in str(case)])
 def test_the_target_is_the_divergence_s_worst_case(name, dual):
     ε = jnp.array(0.4)
-    _, state, seen, worst = faced(name, Robust(dual=DUALS[dual]), Uncertainty(ε, NOISY))
+    _, state, seen, worst = faced(name, Transitions(dual=DUALS[dual]), Strength(ε, NOISY))
     values = plain_value(name, state, seen.situation, seen.z)
     divergence = KL() if dual == "kl in steps" else DUALS[dual].divergence
     solve = jax.vmap(divergence.worst_case, in_axes=(0, None, None))
@@ -110,9 +110,9 @@ def test_the_target_is_the_divergence_s_worst_case(name, dual):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_half_precision_changes_the_target_by_its_rounding_alone(name):
-    against = Uncertainty(jnp.array(0.4), NOISY)
-    _, _, _, full = faced(name, Robust(), against)
-    _, _, _, half = faced(name, Robust(precision="float16"), against)
+    against = Strength(jnp.array(0.4), NOISY)
+    _, _, _, full = faced(name, Transitions(), against)
+    _, _, _, half = faced(name, Transitions(precision="float16"), against)
     assert half.value.dtype == full.value.dtype
     error = np.abs(half.value - full.value).max() / np.std(full.value)
     assert 0 < error < 0.01
@@ -121,9 +121,9 @@ def test_half_precision_changes_the_target_by_its_rounding_alone(name):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learner_without_noise_and_the_plain_one_learn_the_same_target(name):
     # One update of both, with the same exploration noise: the critics move alike.
-    learner, state = make(name, Robust(draws=4))
+    learner, state = make(name, Transitions(draws=4))
     hyper, key = LEARNERS[name][1], jax.random.key(1)
-    against = Uncertainty(jnp.array(0.7), Scales())
+    against = Strength(jnp.array(0.7), Scales())
     update = jax.jit(
         lambda state: learner.update(state, batch(), hyper, against, key, jnp.int32(1))
     )
@@ -151,7 +151,7 @@ def test_noise_goes_where_it_belongs():
     state = SAC(()).init(jax.random.key(0), 1, 1)
     state = state._replace(actor=actor, targets=critics, log_temperature=jnp.array(-jnp.inf))
     s, w, η, ν = 0.5, 0.2, -0.4, 0.3
-    situation = Situation(jnp.array([[s + w]]), jnp.array([[s + w + η]]), jnp.array([[ν]]))
+    situation = NoisyInputs(jnp.array([[s + w]]), jnp.array([[s + w + η]]), jnp.array([[ν]]))
     value, _ = sac.soft_value(state, actor, critics, situation, jnp.zeros((1, 1)))
     np.testing.assert_allclose(value, s + w + 2 * (np.tanh(0.1 * (s + w + η)) + ν), rtol=1e-9)
     full = situation._replace(actuator=jnp.array([[7.0]]))
@@ -161,7 +161,7 @@ def test_noise_goes_where_it_belongs():
 
 def test_all_draws_of_a_state_share_one_exploration_noise():
     _, _, seen, _ = faced(
-        "sac", Robust(dual=DUALS["kl in steps"]), Uncertainty(jnp.array(0.5), NOISY)
+        "sac", Transitions(dual=DUALS["kl in steps"]), Strength(jnp.array(0.5), NOISY)
     )
     assert seen.z.shape == (17, 1, 2)
     assert seen.situation.true.shape == (17, 8, 3)
@@ -192,7 +192,7 @@ def test_the_gradient_of_one_draw_is_in_the_mean_that_of_all(name):
     # weights are those of the target critics, which at the start are the learning ones.
     ε = jnp.array(0.5)
     whole, state, seen, worst = faced(
-        name, Robust(dual=DUALS["kl in steps"]), Uncertainty(ε, NOISY)
+        name, Transitions(dual=DUALS["kl in steps"]), Strength(ε, NOISY)
     )
 
     def value(actor):
@@ -220,7 +220,7 @@ def test_the_gradient_of_one_draw_is_in_the_mean_that_of_all(name):
 
 def test_draws_are_chosen_together():
     parts = jnp.arange(24.0).reshape(2, 4, 3)
-    one = chosen(Situation(parts, -parts, parts[..., :1]), jnp.array([2, 0]))
+    one = chosen(NoisyInputs(parts, -parts, parts[..., :1]), jnp.array([2, 0]))
     np.testing.assert_array_equal(one.true, [parts[0, 2], parts[1, 0]])
     np.testing.assert_array_equal(one.seen, -one.true)
     np.testing.assert_array_equal(one.actuator, one.true[:, :1])
@@ -228,7 +228,7 @@ def test_draws_are_chosen_together():
 
 def test_what_all_draws_share_is_chosen_with_each():
     shared, own = jnp.arange(6.0).reshape(2, 1, 3), jnp.arange(24.0).reshape(2, 4, 3)
-    one = chosen(Situation(shared, own, own), jnp.array([2, 0]))
+    one = chosen(NoisyInputs(shared, own, own), jnp.array([2, 0]))
     np.testing.assert_array_equal(one.true, shared[:, 0])
     np.testing.assert_array_equal(one.seen, [own[0, 2], own[1, 0]])
 
@@ -238,7 +238,7 @@ def test_draws_that_share_their_state_are_worth_what_they_are_apart(name):
     scales, ε = Scales(sensor=0.3), jnp.array(0.5)
     found = []
     for kinds in (("sensor",), KINDS):
-        learner, state = make(name, Robust(Noise(kinds=kinds)))
+        learner, state = make(name, Transitions(Noise(kinds=kinds)))
         seen = learner.robust.face(state.robust, *reached(batch()), scales, jax.random.key(3))
         if name == "sac":
             value = partial(sac.soft_value, state, state.actor, state.targets)
@@ -256,7 +256,7 @@ def test_draws_that_share_their_state_are_worth_what_they_are_apart(name):
 def test_wasserstein_is_the_value_less_its_steepness():
     # Without noise the n draws are one point: U = V − ε·‖unit∘dV/ds‖, dV/ds through the policy.
     ε, unit = 0.3, np.array([1.0, 2.0, 0.5])
-    learner, state = make("ddpg", Robust(dual=FirstOrderWasserstein(), draws=2))
+    learner, state = make("ddpg", Transitions(dual=FirstOrderWasserstein(), draws=2))
     spread = Spread(jnp.zeros(3), jnp.asarray(unit**2 - 1e-8), jnp.array(1000.0))
     known = state.robust._replace(nominal=NoiseState(spread, spread))
     origin, alive = reached(batch())
@@ -265,7 +265,7 @@ def test_wasserstein_is_the_value_less_its_steepness():
     worst, _, _ = jax.jit(lambda: learner.robust.worst_case(known, value, seen, jnp.array(ε)))()
 
     def at(s):
-        return ddpg.policy_value(state.actor, state.critic, Situation(s[None], s[None], None))[0]
+        return ddpg.policy_value(state.actor, state.critic, NoisyInputs(s[None], s[None], None))[0]
 
     for s, u, slope in zip(origin.next_observation, worst.value, worst.slope, strict=True):
         steep = np.linalg.norm(unit * jax.grad(at)(s))
@@ -275,8 +275,8 @@ def test_wasserstein_is_the_value_less_its_steepness():
 
 def test_wrong_numbers():
     with pytest.raises(InputError, match="draws is 1"):
-        Robust(draws=1)
+        Transitions(draws=1)
     with pytest.raises(InputError, match="actor_draws is 'two'"):
-        Robust(actor_draws="two")
+        Transitions(actor_draws="two")
     with pytest.raises(InputError, match="precision is 'float8'; choose one of float32, float16"):
-        Robust(precision="float8")
+        Transitions(precision="float8")

@@ -10,8 +10,8 @@ from drspcrl.learners.experience import Rollout
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.surrogate import Lesson, Parameters, PPOHyper, loss
-from drspcrl.nominal import Uncertainty
+from drspcrl.learners.surrogate import TrainingBatch, Parameters, PPOHyper, loss
+from drspcrl.nominal import Strength
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -54,7 +54,7 @@ class TestDDPG:
         # The actor ascends 2·tanh(w s + b): both rise.
         hyper = ddpg.DDPGHyper(actor_lr=0.01, critic_lr=0.1, tau=0.25)
         state, metrics = ddpg.DDPG(()).update(
-            self.state(), one(), hyper, Uncertainty(), jax.random.key(0), jnp.int32(0)
+            self.state(), one(), hyper, Strength(), jax.random.key(0), jnp.int32(0)
         )
         y = 1.5 + 0.99 * (0.9 + 2 * np.tanh(0.4))
         np.testing.assert_allclose(metrics["critic_loss"], (0.2 - y) ** 2, rtol=1e-12)
@@ -71,7 +71,7 @@ class TestDDPG:
 
     def test_every_other_update_leaves_actor_and_targets(self):
         state, metrics = ddpg.DDPG(()).update(
-            self.state(), one(), ddpg.DDPGHyper(), Uncertainty(), jax.random.key(0), jnp.int32(1)
+            self.state(), one(), ddpg.DDPGHyper(), Strength(), jax.random.key(0), jnp.int32(1)
         )
         assert np.isnan(metrics["actor_loss"])
         np.testing.assert_array_equal(state.actor[0].kernel, [[0.5]])
@@ -137,7 +137,7 @@ class TestSAC:
         q = np.array([0.6, 0.8])  # 0.5 − 0.4 + 0.5, + 0.7
         hyper = sac.SACHyper(critic_lr=0.1, temperature_lr=0.01, tau=0.5, actor_lr=0.02)
         state, metrics = sac.SAC(()).update(
-            self.state(), one(), hyper, Uncertainty(), key, jnp.int32(0)
+            self.state(), one(), hyper, Strength(), key, jnp.int32(0)
         )
         np.testing.assert_allclose(metrics["critic_loss"], np.sum((q - y) ** 2), rtol=1e-9)
         np.testing.assert_allclose(metrics["value"], 0.7, rtol=1e-9)
@@ -193,7 +193,7 @@ class TestPPO:
         parameters = self.state().parameters
         x, action = jnp.array([[0.0], [0.0]]), jnp.array([[1.0], [1.0]])
         log_pi = -0.5 - 0.5 * np.log(2 * np.pi)
-        lesson = Lesson(
+        lesson = TrainingBatch(
             observation=x,
             action=action,
             log_density=log_pi + jnp.array([-0.5, 0.5]),
@@ -217,7 +217,7 @@ class TestPPO:
         learner = PPO((), epochs=1, minibatches=1)
         hyper = PPOHyper(learning_rate=0.04, discount=0.9, trace=0.5)
         state, *_ = learner.update(
-            self.state(), self.rollout(), hyper, Uncertainty(), jax.random.key(0), jnp.array(0.75)
+            self.state(), self.rollout(), hyper, Strength(), jax.random.key(0), jnp.array(0.75)
         )
         np.testing.assert_allclose(state.parameters.critic[0].kernel, [[3.01]], rtol=1e-4)
         np.testing.assert_allclose(state.parameters.critic[0].bias, [1.01], rtol=1e-4)

@@ -11,7 +11,7 @@ from drspcrl.learners import DDPG, PPO, SAC, DDPGHyper, PPOHyper, SACHyper
 from drspcrl.learners.experience import Rollout
 from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.nominal import Scales, Strength
 
 # Every scalar differs between the members.
 OFF_POLICY = {
@@ -29,9 +29,9 @@ OFF_POLICY = {
     ),
 }
 UNCERTAINTIES = [
-    Uncertainty(),
-    Uncertainty(0.3, Scales(0.1, 0.0, 0.05)),
-    Uncertainty(1.0, Scales(0.0, 0.2, 0.0)),
+    Strength(),
+    Strength(0.3, Scales(0.1, 0.0, 0.05)),
+    Strength(1.0, Scales(0.0, 0.2, 0.0)),
 ]
 PPO_HYPERS = [PPOHyper(), PPOHyper(0.9, 0.8, 1e-3, 0.1, 1.0, 0.01, 1.0), PPOHyper(clip=0.3)]
 

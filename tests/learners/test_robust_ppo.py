@@ -1,4 +1,4 @@
-"""Robust PPO: the identities that tie it to plain PPO, and its targets by hand."""
+"""Transitions PPO: the identities that tie it to plain PPO, and its targets by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -7,22 +7,22 @@ import pytest
 
 from drspcrl.divergences import KL
 from drspcrl.learners import PPO, PPOHyper
-from drspcrl.learners.backup import Robust
+from drspcrl.learners.backup import Transitions
 from drspcrl.learners.dual import Exact
 from drspcrl.learners.experience import Rollout, applied
 from drspcrl.learners.outlook import steadied
 from drspcrl.learners.ppo import PPOState
-from drspcrl.nominal import Noise, Scales, Uncertainty
+from drspcrl.nominal import Noise, Scales, Strength
 
 OBSERVATIONS, ACTIONS, STEPS, ENVS = 3, 2, 16, 4
 PLAIN = PPO((16, 16), epochs=2, minibatches=4)
 ROBUST = PPO(
-    (16, 16), epochs=2, minibatches=4, robust=Robust(Noise(relative="none"), Exact(KL()), 8)
+    (16, 16), epochs=2, minibatches=4, robust=Transitions(Noise(relative="none"), Exact(KL()), 8)
 )
 EPSILONS = (0.0, 0.1, 1.0, 5.0)
 
 
-def acted(learner: PPO, uncertainty: Uncertainty) -> tuple[PPOState, Rollout]:
+def acted(learner: PPO, uncertainty: Strength) -> tuple[PPOState, Rollout]:
     """A new member, and a rollout through states that do not care what it does."""
     random = np.random.default_rng(0)
     states = jnp.asarray(random.normal(1.0, 2.0, (STEPS + 1, ENVS, OBSERVATIONS)), jnp.float32)
@@ -55,26 +55,26 @@ def awake(state: PPOState, gain: jax.Array) -> PPOState:
 
 
 @jax.jit
-def robust_lesson(uncertainty: Uncertainty, gain: jax.Array):
+def robust_lesson(uncertainty: Strength, gain: jax.Array):
     state, rollout = acted(ROBUST, uncertainty)
     state = awake(state, gain)
     ahead = ROBUST.outlook(state, rollout, uncertainty, jax.random.key(3))
     return state, rollout, ahead, ROBUST.lesson(state, rollout, PPOHyper(), ahead)
 
 
-def noisy(epsilon: float, process: float = 0.1) -> Uncertainty:
-    return Uncertainty(jnp.float32(epsilon), Scales(*map(jnp.float32, (0.3, 0.2, process))))
+def noisy(epsilon: float, process: float = 0.1) -> Strength:
+    return Strength(jnp.float32(epsilon), Scales(*map(jnp.float32, (0.3, 0.2, process))))
 
 
-def noiseless(epsilon: float) -> Uncertainty:
-    return Uncertainty(jnp.float32(epsilon), Scales(*[jnp.float32(0.0)] * 3))
+def noiseless(epsilon: float) -> Strength:
+    return Strength(jnp.float32(epsilon), Scales(*[jnp.float32(0.0)] * 3))
 
 
 @pytest.fixture(scope="module")
 def plain_lesson():
     @jax.jit
     def learn():
-        return PLAIN.lesson(*acted(PLAIN, Uncertainty()), PPOHyper())
+        return PLAIN.lesson(*acted(PLAIN, Strength()), PPOHyper())
 
     return learn()
 
@@ -142,7 +142,7 @@ def test_rollouts_carry_the_noise():
     np.testing.assert_allclose(state.observations.variance, seen.var(axis=0), rtol=1e-3)
 
 
-def updated(learner: PPO, uncertainty: Uncertainty):
+def updated(learner: PPO, uncertainty: Strength):
     state, rollout = acted(learner, uncertainty)
     return learner.update(
         state, rollout, PPOHyper(), uncertainty, jax.random.key(3), jnp.float32(0.0)
@@ -151,7 +151,7 @@ def updated(learner: PPO, uncertainty: Uncertainty):
 
 @pytest.mark.slow
 def test_without_noise_learning_is_plain():
-    plain, _, nothing = jax.jit(lambda: updated(PLAIN, Uncertainty()))()
+    plain, _, nothing = jax.jit(lambda: updated(PLAIN, Strength()))()
     assert nothing == {}
     robust, _, _ = jax.jit(lambda u: updated(ROBUST, u))(noiseless(1.0))
     first, *rest = robust.parameters.critic

@@ -21,14 +21,14 @@ from scipy.stats import norm
 from drspcrl.divergences import KL, ChiSquared, TotalVariation
 from drspcrl.envs.probe import finite
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper, adam
-from drspcrl.learners.backup import Robust
+from drspcrl.learners.backup import Transitions
 from drspcrl.learners.ddpg import q_value
 from drspcrl.learners.dual import Exact
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.population import stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import q_values
-from drspcrl.nominal import Noise, Scales, Uncertainty
+from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.tabular import MDP, robust_policy_evaluation
 
 S, γ = 4, 0.8
@@ -85,7 +85,7 @@ def transitions() -> Batch:
 
 def learned(name: str, divergence, draws: int, updates: int) -> np.ndarray:
     """Q(s, choice) of a population with one member for each ε, [ε, S, 2]."""
-    robust = Robust(Noise("none", ("sensor",)), Exact(divergence), draws, "one")
+    robust = Transitions(Noise("none", ("sensor",)), Exact(divergence), draws, "one")
     kind, hyper = {
         "sac": (SAC, SACHyper(γ, 0.05, 0.0, 3e-3, 0.0)),
         "ddpg": (partial(DDPG, actor_every=1), DDPGHyper(γ, 0.05, 0.0, 3e-3)),
@@ -95,7 +95,7 @@ def learned(name: str, divergence, draws: int, updates: int) -> np.ndarray:
         jax.random.split(jax.random.key(0), len(EPSILONS))
     )
     state = with_policy(name, state)
-    against = Uncertainty(
+    against = Strength(
         jnp.array(EPSILONS), Scales(*(jnp.full(len(EPSILONS), x) for x in (1.0, 0.0, 0.0)))
     )
     batches = jax.tree.map(lambda a: jnp.broadcast_to(a, (updates, *a.shape)), transitions())

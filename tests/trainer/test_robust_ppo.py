@@ -1,4 +1,4 @@
-"""Robust PPO as a population: vanilla, noise training and a worst case in one program."""
+"""Transitions PPO as a population: vanilla, noise training and a worst case in one program."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Robust PPO's critic against the exact value of the same n-draw operator, for a fixed policy.
+"""Transitions PPO's critic against the exact value of the same n-draw operator, for a fixed policy.
 
 The task is a small random MDP behind Box spaces, P0 its own kernel, so that the draws after a step
 are next states; the policy is uniform and is put back after every update. The critic is linear in
@@ -17,12 +17,12 @@ import pytest
 from drspcrl.divergences import KL, ChiSquared, Divergence, TotalVariation
 from drspcrl.envs.probe import finite
 from drspcrl.learners import PPO, PPOHyper
-from drspcrl.learners.backup import Robust
+from drspcrl.learners.backup import Transitions
 from drspcrl.learners.dual import Exact
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.population import stack
 from drspcrl.learners.surrogate import state_value
-from drspcrl.nominal import Draws, NominalModel, Scales, Transition, Uncertainty
+from drspcrl.nominal import Draws, NominalModel, Scales, Transition, Strength
 from drspcrl.tabular import garnet, robust_policy_evaluation
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.onpolicy import OnPolicyLoop
@@ -70,13 +70,13 @@ def population(
     monkeypatch.setattr(
         "drspcrl.trainer.collector.make", lambda task, envs, **options: finite(TASK, envs)
     )
-    robust = Robust(Kernel(), Exact(divergence), draws)
+    robust = Transitions(Kernel(), Exact(divergence), draws)
     learner = PPO(hidden, epochs=4, minibatches=8, robust=robust)
     rate = 0.005 if hidden else 0.05
     numbers = PPOHyper(0.9, 0.95, rate, clip=1e9, value_weight=0.5, max_gradient=1e9)
     hyper = stack([numbers] * len(EPSILONS))
     zeros = np.zeros(len(EPSILONS), np.float32)
-    uncertainty = Uncertainty(np.array(EPSILONS, np.float32), Scales(zeros, zeros, zeros))
+    uncertainty = Strength(np.array(EPSILONS, np.float32), Scales(zeros, zeros, zeros))
     seeds, cpu = range(len(EPSILONS)), jax.devices("cpu")[0]
     collector = Collector("finite", seeds, ENVS)
     settings = {"rollout_size": ENVS * LENGTH}

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from drspcrl.nominal import Scales, Uncertainty
+from drspcrl.nominal import Scales, Strength
 from drspcrl.nominal.noise import KINDS
 from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector
@@ -29,7 +29,7 @@ def population(algorithm: str, multiples=(0.0, 1.0, 2.0), **scales: float) -> An
     each = [resolve(algorithm, changes | {"rollout_noise": k}, STEPS) for k in multiples]
     three = np.ones(3, np.float32)
     model = Scales(*(three * np.float32(scales.get(kind, 0.0)) for kind in KINDS))
-    against = Uncertainty(np.zeros(3, np.float32), model)
+    against = Strength(np.zeros(3, np.float32), model)
     cpu = jax.devices("cpu")[0]
     collector = Collector("Pendulum-v1", SEEDS, SMALL["envs_per_member"])
     return make_loop(algorithm, each[0], collector, SEEDS, STEPS, cpu, cpu, against, each)

@@ -1,8 +1,8 @@
-"""What a state is worth to a learner: the one place where its Bellman backup is decided.
+"""Uncertainty in transitions: the worst case around the next state, as in the paper.
 
-Plain learners take the simulator at its word. Robust SAC and DDPG ask for the worst case over n
-draws of nominal noise ω = (w, η, ν), see `drspcrl.nominal`, with the same value for the critic's
-target and the actor's objective, so that critic and actor never optimise different things:
+Around a nominal model SAC and DDPG ask for the worst case over n draws of noise ω = (w, η, ν), see
+`drspcrl.nominal`, with the same value for the critic's target and the actor's objective, so that
+critic and actor never optimise different things:
 
     o_i  = s + w_i + η_i                     what the policy sees
     a_i  = clip(policy(o_i; z) + ν_i)        one exploration noise z for all draws of a state
@@ -13,7 +13,6 @@ With one z per draw instead, the adversary would tilt the policy's own explorati
 value even without nominal noise.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,63 +21,50 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.errors import InputError
-from drspcrl.learners import networks
-from drspcrl.learners.dual import Dual, Exact, FirstOrderWasserstein, Worst
+from drspcrl.learners import networks, normalization
+from drspcrl.learners.dual import Dual, Exact, Found, ValueOfDraws, Worst
+from drspcrl.learners.experience import Rollout, SignalInputs, applied, successors
 from drspcrl.learners.networks import Network
+from drspcrl.learners.normalization import Moments
+from drspcrl.learners.outlook import RobustBootstrap, robust_bootstrap, start_value
+from drspcrl.learners.privileged import RolloutNoise
 from drspcrl.learners.replay import Batch
+from drspcrl.learners.replay_signal import draw_signal
+from drspcrl.learners.signals import metrics_of, signal_of
 from drspcrl.learners.threefry import normal
-from drspcrl.nominal import Noise, NominalModel, Scales, Transition, Uncertainty
-
-Value = Callable[[Array], Array]
-"""From states [B, O] to values [B], with networks and action noise already chosen."""
+from drspcrl.learners.uncertainty import (
+    Ahead,
+    Backup,
+    NoisyInputs,
+    NoisyValue,
+    Numbers,
+    Told,
+    Uncertainty,
+    Value,
+    undisturbed,
+)
+from drspcrl.nominal import Noise, NominalModel, Scales, Strength, Transition
 
 ACTOR_DRAWS = ("one", "all")
 PRECISIONS = ("float32", "float16", "bfloat16")
+# Uses of a key beside the plain learner's, far from what `split` makes of the same key.
+_DRAWS, _SIGNAL = (1 << 30) + 2, (1 << 30) + 3
 _EARLIER = 32  # for so many successors the actor sees one state where a transition began
 
 
-class Situation(NamedTuple):
-    """What draws make of states.
-
-    Attributes:
-        true: where the system is, s + w, [..., O]; [..., 1, O] where all draws agree on it.
-        seen: what the policy sees of it, s + w + η, [..., O].
-        actuator: what is added to its actions, ν, [..., A]; None for nothing.
-    """
-
-    true: Array
-    seen: Array
-    actuator: Array | None
-
-    def arriving(self, wanted: Array) -> Array:
-        """The actions that arrive where these are wanted, in [−1, 1]."""
-        if self.actuator is None:
-            return wanted
-        return jnp.clip(wanted + self.actuator, -1.0, 1.0)
-
-
-def undisturbed(states: Array) -> Situation:
-    """States as they are, seen as they are, with actions that arrive as they are wanted."""
-    return Situation(states, states, None)
-
-
-DrawnValue = Callable[[Situation, Array], tuple[Array, Array]]
-"""From situations [..., O] and exploration noise z [..., A] to values and log densities [...]."""
-
-
-class Faced(NamedTuple):
+class DrawBatch(NamedTuple):
     """States with n draws each.
 
     Attributes:
         origin: what led to the states, [B, …].
-        situation: the draws, [B, n, …].
+        inputs: the draws, [B, n, …].
         probabilities: of the draws, [B, n].
         z: exploration noise, one for each state, [B, 1, A].
         alive: whether anything follows from the state, [B].
     """
 
     origin: Transition
-    situation: Situation
+    inputs: NoisyInputs
     probabilities: Array
     z: Array
     alive: Array
@@ -92,7 +78,7 @@ class RobustState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Robust:
+class Transitions(Uncertainty):
     """A backup against the worst case around a nominal model.
 
     Attributes:
@@ -102,6 +88,8 @@ class Robust:
         actor_draws: `all` ascends U itself. `one` draws one index i per state from the worst-case
             weights that the target critics gave, and ascends V_i alone: by the envelope theorem
             ∇U = Σ w_i ∇V_i, so its mean is the same gradient, for an n-th of the cost.
+        noisy_rollouts: whether experience is gathered under the noise; random numbers cost time,
+            also where every member multiplies them by 0.
         precision: number format in which the target networks value the draws, see
             `networks.rounded`. What is differentiated stays in float32.
 
@@ -114,19 +102,23 @@ class Robust:
     draws: int = 8
     actor_draws: str = "all"
     precision: str = "float32"
+    noisy_rollouts: bool = True
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         if self.nominal.sampled and self.draws < 2:
-            raise InputError(f"Robust: draws is {self.draws}; a sampled model needs at least 2")
+            raise InputError(
+                f"Transitions: draws is {self.draws}; a sampled model needs at least 2"
+            )
         if self.actor_draws not in ACTOR_DRAWS:
             raise InputError(
-                f"Robust: actor_draws is {self.actor_draws!r}; "
+                f"Transitions: actor_draws is {self.actor_draws!r}; "
                 f"choose one of {', '.join(ACTOR_DRAWS)}"
             )
         if self.precision not in PRECISIONS:
             raise InputError(
-                f"Robust: precision is {self.precision!r}; choose one of {', '.join(PRECISIONS)}"
+                f"Transitions: precision is {self.precision!r}; "
+                f"choose one of {', '.join(PRECISIONS)}"
             )
 
     def init(self, key: Array, observation_size: int, action_size: int) -> RobustState:
@@ -143,15 +135,36 @@ class Robust:
             return target_networks
         return tuple(networks.rounded(network, self.precision) for network in target_networks)
 
+    def extra_v_inputs(self, observation_size: int, action_size: int) -> int:
+        """The noise that came true, see `drspcrl.learners.privileged`."""
+        return observation_size + action_size
+
+    def meet(
+        self,
+        known: RobustState,
+        observations: Array,
+        strength: Strength,
+        action_size: int,
+        key: Array,
+        factor: Array | float = 1.0,
+    ) -> NoisyInputs:
+        """What policies meet in states [E, O] where rollouts carry the nominal noise."""
+        if not self.noisy_rollouts:
+            return undisturbed(observations)
+        scales = strength.scales.times(factor)
+        η, ν = self.nominal.sample_now(known.nominal, key, scales, observations, action_size)
+        actuator = ν if self.nominal.moves_actions else None
+        return NoisyInputs(observations, observations + η, actuator, sensor=η)
+
     def face(
-        self, state: RobustState, origin: Transition, alive: Array, scales: Scales, key: Array
-    ) -> Faced:
+        self, known: RobustState, origin: Transition, alive: Array, scales: Scales, key: Array
+    ) -> DrawBatch:
         """Draws and exploration noise for the states that transitions led to."""
         noise_key, z_key = jax.random.split(key)
         keys = jax.random.split(noise_key, alive.shape[0])
 
         def sample(own_key: Array, transition: Transition) -> Any:
-            return self.nominal.sample(state.nominal, own_key, scales, transition, self.draws)
+            return self.nominal.sample(known.nominal, own_key, scales, transition, self.draws)
 
         drawn = jax.vmap(sample)(keys, origin)
         true = origin.next_observation[:, None]
@@ -159,93 +172,176 @@ class Robust:
             true = true + drawn.process
         actuator = drawn.actuator if self.nominal.moves_actions else None
         z = normal(z_key, origin.action.shape)  # each is used for all draws
-        return Faced(
+        return DrawBatch(
             origin=origin,
-            situation=Situation(true, true + drawn.sensor, actuator),
+            inputs=NoisyInputs(true, true + drawn.sensor, actuator),
             probabilities=jax.nn.softmax(drawn.log_weight, axis=1),
             z=z[:, None],
             alive=alive,
         )
 
-    def met(
-        self, state: RobustState, observations: Array, scales: Scales, action_size: int, key: Array
-    ) -> Situation:
-        """What a policy meets in states [E, O] where rollouts carry the nominal noise."""
-        η, ν = self.nominal.sample_now(state.nominal, key, scales, observations, action_size)
-        return Situation(observations, observations + η, ν if self.nominal.moves_actions else None)
-
     def worst_case(
-        self, state: RobustState, value: DrawnValue, faced: Faced, epsilon: Array
-    ) -> tuple[Worst, Array, Array]:
-        """U of the faced states, and the values and log densities of their draws, [B, n]."""
-        p, origin = faced.probabilities, faced.origin
-        if isinstance(self.dual, FirstOrderWasserstein):
-            unit = self.nominal.state_scale(state.nominal)
-            values, log_density, gradients = with_gradients(value, faced, unit)
-            worst = self.dual.from_gradients(values, gradients, p, epsilon)
-        else:
-            values, log_density = value(faced.situation, faced.z)
-            worst = self.dual.worst_case(state.dual, values, p, epsilon, origin)
-        return worst, values, log_density
+        self, known: RobustState, value: NoisyValue, faced: DrawBatch, epsilon: Array
+    ) -> Found:
+        """U of the faced states, with the values [B, n] and log densities of their draws."""
+        return self.dual.find(known.dual, self._of_draws(known, value, faced), epsilon)
 
     def learn(
-        self,
-        state: RobustState,
-        value: DrawnValue,
-        batch: Batch,
-        uncertainty: Uncertainty,
-        key: Array,
-    ) -> tuple[RobustState, Faced, Worst]:
+        self, known: RobustState, value: NoisyValue, batch: Batch, strength: Strength, key: Array
+    ) -> tuple[RobustState, DrawBatch, Worst]:
         """U of the states that a batch reached, after nominal model and dual have learned from it.
 
         Args:
-            state: what they have learned so far.
+            known: what they have learned so far.
             value: with the target networks.
             batch: transitions from a replay.
-            uncertainty: ε and the nominal scales.
+            strength: ε and the nominal scales.
             key: randomness of the draws.
 
         Returns:
             What they know now, the states with their draws, and the worst case at each.
         """
-        nominal, _ = self.nominal.update(state.nominal, batch)
-        state = state._replace(nominal=nominal)
-        faced = self.face(state, *reached(batch), uncertainty.scales, key)
-        ε = jnp.asarray(uncertainty.epsilon)
-        if not self.dual.tilts:
-            return state, faced, self.worst_case(state, value, faced, ε)[0]
-        values, _ = value(faced.situation, faced.z)
-        problem = values, faced.probabilities, ε, faced.origin
-        dual = self.dual.update(state.dual, *problem)
-        return state._replace(dual=dual), faced, self.dual.worst_case(dual, *problem)
+        nominal, _ = self.nominal.update(known.nominal, batch)
+        known = known._replace(nominal=nominal)
+        faced = self.face(known, *reached(batch), strength.scales, key)
+        drawn, ε = self._of_draws(known, value, faced), jnp.asarray(strength.epsilon)
+        dual, found = self.dual.learn(known.dual, drawn, ε)
+        return known._replace(dual=dual), faced, found.worst
+
+    def backup(
+        self, known: RobustState, value: NoisyValue, batch: Batch, strength: Strength, key: Array
+    ) -> Backup:
+        """U of the states after the batch; the actor is judged by U as well."""
+        key, actor_key = jax.random.split(key)
+        known, faced, worst = self.learn(known, value, batch, strength, key)
+        following = worst.value[: batch.reward.shape[0]]
+        return Backup(known, following, (faced, worst, actor_key))
 
     def actor_loss(
-        self,
-        state: RobustState,
-        value: DrawnValue,
-        faced: Faced,
-        worst: Worst,
-        epsilon: Array,
-        key: Array,
+        self, backup: Backup, value: NoisyValue, strength: Strength
     ) -> tuple[Array, Array]:
         """−U, and log π where that was looked at, both means over the states that are alive.
 
-        Args:
-            state: what nominal model and dual have learned.
-            value: with the actor to differentiate and the critics it learns from.
-            faced: the states.
-            worst: the worst case at them, as the target critics have it.
-            epsilon: ε.
-            key: for the one draw per state that `actor_draws="one"` looks at.
+        The worst case is found again with the critics that the actor learns from, but with one draw
+        per state by the weights that the target critics gave.
         """
+        faced, worst, key = backup.judged
         if self.actor_draws == "one" and self.dual.tilts:
             index, factor = pick(worst.weights, key)
-            values, log_density = value(chosen(faced.situation, index), faced.z[:, 0])
+            values, log_density = value(chosen(faced.inputs, index), faced.z[:, 0])
             values = factor * values
         else:
-            worst, _, log_densities = self.worst_case(state, value, faced, epsilon)
+            ε = jnp.asarray(strength.epsilon)
+            worst, _, log_densities = self.worst_case(backup.known, value, faced, ε)
             values, log_density = worst.value, jnp.sum(worst.weights * log_densities, axis=1)
         return -mean_where(faced.alive, values), mean_where(faced.alive, log_density)
+
+    def signal(
+        self,
+        known: RobustState,
+        value: NoisyValue,
+        mean_value: NoisyValue,
+        batch: Batch,
+        shown: SignalInputs,
+        strength: Strength,
+        key: Array,
+    ) -> Told:
+        """See `Uncertainty`; nothing is learned from asking."""
+        del mean_value
+        found = draw_signal(self, known, value, batch, shown.starts, strength, key)
+        return found._replace(known=known)
+
+    def look_ahead(
+        self,
+        known: RobustState,
+        value: Value,
+        rollout: Rollout,
+        moments: Moments,
+        strength: Strength,
+        key: Array,
+    ) -> Ahead:
+        """The critic at draws after every step, and their worst case; see `outlook`."""
+        noise = rollout_noise(rollout, moments)
+        key = jax.random.fold_in(key, _DRAWS)
+        found = robust_bootstrap(self, known, value, noise, strength, key)
+        return Ahead(found.critic_input, found.worst.value, found.ratio, detail=found)
+
+    def conclude(
+        self,
+        known: RobustState,
+        value: Value,
+        rollout: Rollout,
+        moments: Moments,
+        ahead: Ahead,
+        reward_scale: Array,
+        strength: Strength,
+        key: Array,
+    ) -> Told:
+        """The signal of a rollout; dual and nominal model have learned from it."""
+        del reward_scale
+        assert rollout.shown is not None
+        found: RobustBootstrap = ahead.detail
+        starts, idle = rollout.shown.starts, jnp.zeros((1, rollout.action.shape[-1]))
+        idle = jnp.broadcast_to(idle, (len(starts), idle.shape[-1]))
+        states_key, start_key = jax.random.split(jax.random.fold_in(key, _SIGNAL))
+        signal = signal_of(found, rollout.reward, rollout.terminated, rollout.ended, states_key)
+        signal |= {
+            "start_value": start_value(
+                self,
+                known._replace(dual=found.dual),
+                value,
+                Transition(starts, idle, starts),
+                normalization.standardise(moments, starts),
+                normalization.scale(moments),
+                strength,
+                start_key,
+            )
+        }
+        log = metrics_of(found, rollout.terminated, signal)
+        log |= self._dual_numbers(found, rollout.terminated, strength)
+        steps = rollout_noise(rollout, moments).steps
+        flat = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), steps)
+        nominal, _ = self.nominal.update(known.nominal, flat)
+        return Told(signal, log, RobustState(nominal, found.dual))
+
+    def _dual_numbers(
+        self, found: RobustBootstrap, terminated: Array, strength: Strength
+    ) -> Numbers:
+        worst, values, p = jax.tree.map(
+            lambda a: a.reshape(-1, *a.shape[2:]), (found.worst, found.values, found.nominal)
+        )
+        alive = ~terminated.reshape(-1)
+        return self.dual.numbers(worst, values, p, alive, jnp.asarray(strength.epsilon))
+
+    def _of_draws(self, known: RobustState, value: NoisyValue, faced: DrawBatch) -> ValueOfDraws:
+        """The values of the draws as a dual asks for them."""
+
+        def at(shift: Array | None) -> tuple[Array, Array]:
+            inputs = faced.inputs
+            if shift is not None:  # the state moves for the critic and for the policy's eyes alike
+                inputs = inputs._replace(true=inputs.true + shift, seen=inputs.seen + shift)
+            return value(inputs, faced.z)
+
+        return ValueOfDraws(
+            value=at,
+            unit=self.nominal.state_scale(known.nominal) if not self.dual.tilts else None,
+            like=faced.inputs.seen,
+            probabilities=faced.probabilities,
+            origin=faced.origin,
+        )
+
+
+def rollout_noise(rollout: Rollout, moments: Moments) -> RolloutNoise:
+    """A rollout as the robust bootstrap needs it."""
+    noise = rollout.privileged
+    assert noise is not None
+    return RolloutNoise(
+        steps=Transition(noise.state, applied(rollout), rollout.final_observation),
+        noise=noise,
+        following=successors(moments, noise.standard, rollout),
+        ended=rollout.ended,
+        scale=normalization.scale(moments),
+    )
 
 
 def reached(batch: Batch) -> tuple[Transition, Array]:
@@ -271,24 +367,6 @@ def reached(batch: Batch) -> tuple[Transition, Array]:
     return origin, jnp.concatenate([~batch.terminated, jnp.ones(few, bool)])
 
 
-def with_gradients(value: DrawnValue, faced: Faced, unit: Array) -> tuple[Array, Array, Array]:
-    """Values, log densities [B, n] and standardised gradients of the values in the state [B, n, O].
-
-    The state moves for the critic and for the policy's eyes alike.
-    """
-
-    def total(shift: Array) -> tuple[Array, tuple[Array, Array]]:
-        moved = faced.situation._replace(
-            true=faced.situation.true + shift, seen=faced.situation.seen + shift
-        )
-        values, log_density = value(moved, faced.z)
-        return jnp.sum(values), (values, log_density)
-
-    still = jnp.zeros_like(faced.situation.seen)
-    gradients, (values, log_density) = jax.grad(total, has_aux=True)(still)
-    return values, log_density, gradients * unit[None, None]
-
-
 def pick(weights: Array, key: Array) -> tuple[Array, Array]:
     """One draw i of each state by its weight, and a factor with E[factor·x_i] = Σ w x.
 
@@ -309,14 +387,14 @@ def pick(weights: Array, key: Array) -> tuple[Array, Array]:
     return index, lax.stop_gradient(sign * upto[:, -1])
 
 
-def chosen(situation: Situation, index: Array) -> Situation:
-    """Draw `index` [B] of situations [B, n, …]."""
+def chosen(inputs: NoisyInputs, index: Array) -> NoisyInputs:
+    """Draw `index` [B] of inputs [B, n, …]."""
 
     def of(part: Array) -> Array:
         only = part.shape[1] == 1
         return part[:, 0] if only else jnp.take_along_axis(part, index[:, None, None], axis=1)[:, 0]
 
-    return jax.tree.map(of, situation)
+    return jax.tree.map(of, inputs)
 
 
 def mean_where(alive: Array, x: Array) -> Array:

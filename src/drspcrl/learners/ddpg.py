@@ -3,8 +3,7 @@
 One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,22 +12,17 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.learners import adam, networks
-from drspcrl.learners.backup import (
-    DrawnValue,
-    Faced,
-    Robust,
-    Situation,
-    undisturbed,
+from drspcrl.learners.actor_critic import (
+    Metrics,
+    critic_target,
+    known_at_first,
+    make_critic,
+    seen_by_critic,
 )
-from drspcrl.learners.dual import Worst
+from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.networks import Network
-from drspcrl.learners.probe import Probed, probe
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Uncertainty
-
-Metrics = dict[str, Array]
-ActorLoss = Callable[[Network, "DDPGState"], Array]
-_ROBUST = 1 << 30  # a key of its own, far from those that `split` gives
+from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, Told, Uncertainty
 
 
 class DDPGHyper(NamedTuple):
@@ -61,7 +55,7 @@ class DDPGState(NamedTuple):
     target_critic: Network
     actor_optimizer: adam.State
     critic_optimizer: adam.State
-    robust: Any = ()  # `RobustState`, or nothing in a plain learner
+    robust: Any = ()  # what the uncertainty knows
 
 
 @dataclass(frozen=True)
@@ -71,19 +65,19 @@ class DDPG:
     Attributes:
         hidden: sizes of the hidden layers of all networks.
         actor_every: updates of the critic per update of the actor and the targets.
-        robust: how a state is valued against the worst case; None for the plain learner.
+        uncertainty: what is trained against.
     """
 
     hidden: tuple[int, ...] = (256, 256)
     actor_every: int = 2
-    robust: Robust | None = None
+    uncertainty: Uncertainty = field(default_factory=Plain)
 
     def init(self, key: Array, observation_size: int, action_size: int) -> DDPGState:
         """A new member."""
         actor_key, critic_key = jax.random.split(key)
         actor = networks.uniform(actor_key, (observation_size, *self.hidden, action_size))
-        critic = networks.uniform(critic_key, (observation_size + action_size, *self.hidden, 1))
-        robust_key = jax.random.fold_in(key, _ROBUST)
+        sizes = observation_size, action_size
+        critic = make_critic(self.uncertainty, critic_key, *sizes, self.hidden)
         return DDPGState(
             actor=actor,
             critic=critic,
@@ -91,9 +85,7 @@ class DDPG:
             target_critic=jax.tree.map(jnp.copy, critic),
             actor_optimizer=adam.init(actor),
             critic_optimizer=adam.init(critic),
-            robust=()
-            if self.robust is None
-            else self.robust.init(robust_key, observation_size, action_size),
+            robust=known_at_first(self.uncertainty, key, *sizes),
         )
 
     def act(self, state: DDPGState, observations: Array, key: Array, hyper: DDPGHyper) -> Array:
@@ -111,7 +103,7 @@ class DDPG:
         state: DDPGState,
         batch: Batch,
         hyper: DDPGHyper,
-        uncertainty: Uncertainty,
+        strength: Any,
         key: Array,
         index: Array,
     ) -> tuple[DDPGState, Metrics]:
@@ -121,81 +113,62 @@ class DDPG:
             state: the member.
             batch: transitions from its replay.
             hyper: its numbers.
-            uncertainty: what it is trained against.
+            strength: how strong the uncertainty is for it.
             key: randomness of this update; the plain learner needs none.
             index: number of the update. It is the same for all members of a population, so that
                 the actor's step is skipped and not merely thrown away.
         """
-        if self.robust is None:
-            target = self.critic_target(state, batch, hyper)
-            actor_loss = partial(self.actor_loss, batch=batch)
-        else:
-            key, actor_key = jax.random.split(key)
-            state, faced, worst = self.face(state, batch, uncertainty, key)
-            target = bootstrapped(batch, hyper, worst.value[: batch.reward.shape[0]])
-            actor_loss = partial(
-                self.robust_actor_loss,
-                faced=faced,
-                worst=worst,
-                epsilon=jnp.asarray(uncertainty.epsilon),
-                key=actor_key,
-            )
-        state, metrics = _critic_step(state, batch, target, hyper)
+        backup = self.backup(state, batch, strength, key)
+        target = critic_target(self.uncertainty, backup, batch, hyper, strength)
+        state, metrics = self._critic_step(state, batch, target, hyper)
         state, loss = lax.cond(
             index % self.actor_every == 0,
-            lambda: _actor_and_targets_step(state, actor_loss, hyper),
+            lambda: self._actor_and_targets_step(state, backup, strength, hyper),
             lambda: (state, jnp.full_like(metrics["value"], jnp.nan)),
         )
-        return state, {**metrics, "actor_loss": loss}
+        return state._replace(robust=backup.known), {**metrics, "actor_loss": loss}
 
-    def critic_target(self, state: DDPGState, batch: Batch, hyper: DDPGHyper) -> Array:
-        """r + γ(1 − d)·U(s') with the target networks, [B]."""
-        situation = undisturbed(batch.next_observation)
-        value = policy_value(state.target_actor, state.target_critic, situation)
-        return bootstrapped(batch, hyper, value)
+    def backup(self, state: DDPGState, batch: Batch, strength: Any, key: Array) -> Backup:
+        """What comes after the batch is worth, by the target networks."""
+        actor, critic = self.uncertainty.rounded(state.target_actor, state.target_critic)
+        value = partial(policy_value, actor, critic)
+        return self.uncertainty.backup(state.robust, value, batch, strength, key)
 
-    def face(
-        self, state: DDPGState, batch: Batch, uncertainty: Uncertainty, key: Array
-    ) -> tuple[DDPGState, Faced, Worst]:
-        """The states of a batch with nominal draws, and the worst case with the target networks.
+    def signal(
+        self, state: DDPGState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
+    ) -> Told:
+        """What curricula are told."""
+        value = partial(policy_value, state.target_actor, state.target_critic)
+        return self.uncertainty.signal(state.robust, value, value, batch, shown, strength, key)
 
-        Nominal model and dual learn from the batch first.
-        """
-        assert self.robust is not None
-        value = _without_noise(*self.robust.rounded(state.target_actor, state.target_critic))
-        known, faced, worst = self.robust.learn(state.robust, value, batch, uncertainty, key)
-        return state._replace(robust=known), faced, worst
-
-    def probe(
-        self,
-        state: DDPGState,
-        batch: Batch,
-        starts: Array,
-        uncertainty: Uncertainty,
-        key: Array,
-    ) -> Probed:
-        """What a curriculum is told; see `drspcrl.learners.probe`."""
-        assert self.robust is not None
-        value = _without_noise(state.target_actor, state.target_critic)
-        return probe(self.robust, state.robust, value, batch, starts, uncertainty, key)
-
-    def actor_loss(self, actor: Network, state: DDPGState, batch: Batch) -> Array:
-        """The mean of −V(s) with the learning critic."""
-        return -jnp.mean(policy_value(actor, state.critic, undisturbed(batch.observation)))
-
-    def robust_actor_loss(
-        self,
-        actor: Network,
-        state: DDPGState,
-        faced: Faced,
-        worst: Worst,
-        epsilon: Array,
-        key: Array,
-    ) -> Array:
+    def actor_loss(self, actor: Network, state: DDPGState, backup: Backup, strength: Any) -> Array:
         """The mean of −U(s) with the learning critic."""
-        assert self.robust is not None
-        value = _without_noise(actor, state.critic)
-        return self.robust.actor_loss(state.robust, value, faced, worst, epsilon, key)[0]
+        value = partial(policy_value, actor, state.critic)
+        return self.uncertainty.actor_loss(backup, value, strength)[0]
+
+    def _critic_step(
+        self, state: DDPGState, batch: Batch, target: Array, hyper: DDPGHyper
+    ) -> tuple[DDPGState, Metrics]:
+        seen = seen_by_critic(self.uncertainty, batch)
+        (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+            state.critic, seen, target
+        )
+        critic, optimizer = adam.step(state.critic, grads, state.critic_optimizer, hyper.critic_lr)
+        metrics = {"critic_loss": loss, "value": value}
+        return state._replace(critic=critic, critic_optimizer=optimizer), metrics
+
+    def _actor_and_targets_step(
+        self, state: DDPGState, backup: Backup, strength: Any, hyper: DDPGHyper
+    ) -> tuple[DDPGState, Array]:
+        loss, grads = jax.value_and_grad(self.actor_loss)(state.actor, state, backup, strength)
+        actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
+        state = state._replace(
+            actor=actor,
+            actor_optimizer=optimizer,
+            target_actor=networks.move_towards(state.target_actor, actor, hyper.tau),
+            target_critic=networks.move_towards(state.target_critic, state.critic, hyper.tau),
+        )
+        return state, loss
 
 
 def policy(actor: Network, states: Array) -> Array:
@@ -203,59 +176,22 @@ def policy(actor: Network, states: Array) -> Array:
     return jnp.tanh(networks.apply(actor, states))
 
 
-def q_value(critic: Network, states: Array, actions: Array) -> Array:
-    """The critic's value, [B]."""
-    return networks.apply(critic, states, actions)[..., 0]
+def q_value(critic: Network, *inputs: Array) -> Array:
+    """The critic's value of states, actions and what else it sees, [B]."""
+    return networks.apply(critic, *inputs)[..., 0]
 
 
-def policy_value(actor: Network, critic: Network, situation: Situation) -> Array:
-    """Q(s + w, clip(π(o) + ν)), [...]."""
-    return q_value(critic, situation.true, situation.arriving(policy(actor, situation.seen)))
+def policy_value(
+    actor: Network, critic: Network, inputs: NoisyInputs, z: Array
+) -> tuple[Array, Array]:
+    """Q(s, clip(π(o) + ν)), [...]; there is no exploration noise and no log density."""
+    del z
+    arriving = inputs.arriving(policy(actor, inputs.seen))
+    values = q_value(critic, inputs.true, arriving, *inputs.critic)
+    return values, jnp.zeros_like(values)
 
 
-def bootstrapped(batch: Batch, hyper: DDPGHyper, value: Array) -> Array:
-    """r + γ(1 − d)·value, a constant to autodiff, [B]."""
-    following = jnp.where(batch.terminated, 0.0, value)
-    return lax.stop_gradient(batch.reward + hyper.discount * following)
-
-
-def critic_loss(critic: Network, batch: Batch, target: Array) -> tuple[Array, Array]:
+def critic_loss(critic: Network, seen: tuple[Array, ...], target: Array) -> tuple[Array, Array]:
     """The mean squared error and the mean value."""
-    values = q_value(critic, batch.observation, batch.action)
+    values = q_value(critic, *seen)
     return jnp.mean(jnp.square(values - target)), jnp.mean(values)
-
-
-def _without_noise(actor: Network, critic: Network) -> DrawnValue:
-    """The policy's value as the backup asks for it: no exploration noise, no entropy."""
-
-    def value(situation: Situation, z: Array) -> tuple[Array, Array]:
-        del z
-        values = policy_value(actor, critic, situation)
-        return values, jnp.zeros_like(values)
-
-    return value
-
-
-def _actor_and_targets_step(
-    state: DDPGState, actor_loss: ActorLoss, hyper: DDPGHyper
-) -> tuple[DDPGState, Array]:
-    loss, grads = jax.value_and_grad(actor_loss)(state.actor, state)
-    actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
-    state = state._replace(
-        actor=actor,
-        actor_optimizer=optimizer,
-        target_actor=networks.move_towards(state.target_actor, actor, hyper.tau),
-        target_critic=networks.move_towards(state.target_critic, state.critic, hyper.tau),
-    )
-    return state, loss
-
-
-def _critic_step(
-    state: DDPGState, batch: Batch, target: Array, hyper: DDPGHyper
-) -> tuple[DDPGState, Metrics]:
-    (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
-        state.critic, batch, target
-    )
-    critic, optimizer = adam.step(state.critic, grads, state.critic_optimizer, hyper.critic_lr)
-    metrics = {"critic_loss": loss, "value": value}
-    return state._replace(critic=critic, critic_optimizer=optimizer), metrics

@@ -8,9 +8,13 @@
 
 and a fourth that moves the draws instead of tilting them: `FirstOrderWasserstein`. All return the
 plain mean at ε = 0, exactly, and are differentiable in the values.
+
+A dual is given the value *function* of the draws: those that tilt ask it once, the one that moves
+them asks for its gradient.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,11 +47,73 @@ class Worst(NamedTuple):
     slope: Array
 
 
+class ValueOfDraws(NamedTuple):
+    """What a dual is asked about: B states with n draws each.
+
+    Attributes:
+        value: from a shift of the draws [B, n, O], None for none, to values [B, n] and whatever
+            else comes with them, e.g. log densities.
+        unit: length of a coordinate of the state that counts as 1, [O]; None where nothing moves.
+        like: an array of the shape of shifts, [B, n, O].
+        probabilities: of the draws, [B, n].
+        origin: what led to the states, [B, …].
+        settle: what is done to values that are weighed, but not to those that are differentiated.
+    """
+
+    value: Callable[[Array | None], tuple[Array, Any]]
+    unit: Array | None
+    like: Array
+    probabilities: Array
+    origin: Transition
+    settle: Callable[[Array], Array] = lambda values: values
+
+
+class Found(NamedTuple):
+    """A worst case, with the draws' values [B, n] and what came with them."""
+
+    worst: Worst
+    values: Array
+    more: Any
+
+
 class Dual(ABC):
     """How a worst case over draws is found; some learn how."""
 
     # Whether the worst case is a new weight for each draw; else it is a new place.
     tilts: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def ball(self) -> Divergence | None:
+        """The ball whose worst case weighs states against each other; None for none."""
+
+    @abstractmethod
+    def init(self, key: Array, observation_size: int, action_size: int) -> Any:
+        """What it knows at first; nothing unless it learns."""
+
+    @abstractmethod
+    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> Found:
+        """The worst case within ε ≥ 0, a scalar."""
+
+    @abstractmethod
+    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
+        """`find`, after what there is to learn from these draws."""
+
+    def numbers(
+        self, worst: Worst, values: Array, probabilities: Array, alive: Array, epsilon: Array
+    ) -> dict[str, Array]:
+        """What there is to log about the dual itself; all [B] or [B, n]."""
+        del worst, values, probabilities, alive, epsilon
+        return {}
+
+
+class Tilting(Dual):
+    """A dual that weighs draws by their values."""
+
+    @property
+    def ball(self) -> Divergence | None:
+        """KL, unless it has a divergence of its own."""
+        return KL()
 
     def init(self, key: Array, observation_size: int, action_size: int) -> Any:
         """What it knows at first; nothing unless it learns."""
@@ -75,12 +141,32 @@ class Dual(ABC):
             origin: what led to the states, [B, …].
         """
 
+    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> Found:
+        """See `Dual`."""
+        values, more = drawn.value(None)
+        values = drawn.settle(values)
+        worst = self.worst_case(state, values, drawn.probabilities, epsilon, drawn.origin)
+        return Found(worst, values, more)
+
+    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
+        """See `Dual`."""
+        values, more = drawn.value(None)
+        values = drawn.settle(values)
+        problem = values, drawn.probabilities, epsilon, drawn.origin
+        state = self.update(state, *problem)
+        return state, Found(self.worst_case(state, *problem), values, more)
+
 
 @dataclass(frozen=True)
-class Exact(Dual):
+class Exact(Tilting):
     """The divergence's own solution, state by state."""
 
     divergence: Divergence = field(default_factory=lambda: KL(NEWTON_STEPS))
+
+    @property
+    def ball(self) -> Divergence | None:
+        """The divergence itself."""
+        return self.divergence
 
     def worst_case(
         self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
@@ -94,7 +180,7 @@ class Exact(Dual):
 
 
 @dataclass(frozen=True)
-class Gaussian(Dual):
+class Gaussian(Tilting):
     """mean − √(2ε)·sd: what KL costs if the values are normal and their law is known.
 
     On n draws it is a χ² ball without non-negativity: some weights are negative for large ε, and
@@ -127,16 +213,40 @@ class FirstOrderWasserstein(Dual):
 
     The gradient is that of the value in the state, through the policy, in coordinates that count
     the nominal model's `state_scale` as 1. For linear V it is exact. Unlike the others it is not
-    empty around a point mass. `Robust.worst_case` finds the gradients; here is what follows.
+    empty around a point mass.
     """
 
     tilts: ClassVar[bool] = False
 
-    def worst_case(
-        self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
-    ) -> Worst:
-        """Values alone do not tell: see `from_gradients`."""
-        raise TypeError("a first-order Wasserstein ball needs gradients, see from_gradients")
+    @property
+    def ball(self) -> Divergence | None:
+        """None: it does not weigh."""
+        return None
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> Any:
+        """Nothing."""
+        del key, observation_size, action_size
+        return ()
+
+    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> Found:
+        """The worst case by the gradients of the draws' values."""
+        del state
+
+        def total(shift: Array) -> tuple[Array, tuple[Array, Any]]:
+            values, more = drawn.value(shift)
+            return jnp.sum(values), (values, more)
+
+        gradients, (values, more) = jax.grad(total, has_aux=True)(jnp.zeros_like(drawn.like))
+        values = drawn.settle(values)
+        assert drawn.unit is not None
+        gradients = gradients * jnp.broadcast_to(drawn.unit, gradients.shape)
+        return Found(
+            self.from_gradients(values, gradients, drawn.probabilities, epsilon), values, more
+        )
+
+    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
+        """See `find`; there is nothing to learn."""
+        return state, self.find(state, drawn, epsilon)
 
     def from_gradients(
         self, values: Array, gradients: Array, probabilities: Array, epsilon: Array
@@ -159,7 +269,7 @@ class NetworkState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NetworkDual(Dual):
+class NetworkDual(Tilting):
     """β_φ(s, a), learned by ascending the dual objective of a KL ball (`eq:robust_q_dual`).
 
         β_φ = unit · exp(log(reach)·tanh(network(s, a)))
@@ -244,6 +354,17 @@ class NetworkDual(Dual):
                 2.0 * jnp.sqrt(epsilon) * β,
             ),
         )
+
+    def numbers(
+        self, worst: Worst, values: Array, probabilities: Array, alive: Array, epsilon: Array
+    ) -> dict[str, Array]:
+        """How far it is from the worst case itself, and the multiplier there."""
+        nowhere = Transition(values, values, values)  # not looked at
+        exact = Exact().worst_case((), values, probabilities, epsilon, nowhere)
+        return {
+            "dual_gap": jnp.mean(jnp.where(alive, exact.value - worst.value, 0.0)),
+            "beta_exact": jnp.mean(jnp.where(alive, exact.multiplier, 0.0)),
+        }
 
 
 def dual_objective(values: Array, probabilities: Array, β: Array, epsilon: Array) -> Array:

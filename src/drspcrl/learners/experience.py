@@ -11,7 +11,20 @@ from drspcrl.learners.normalization import Moments
 from drspcrl.learners.privileged import Privileged
 
 
-class Drawn(NamedTuple):
+class SignalInputs(NamedTuple):
+    """What an uncertainty is shown beside transitions when curricula are to be told something.
+
+    Attributes:
+        starts: states that episodes start with, [S, O].
+        probes: first observations [K, O] and worlds [K, W] of probe episodes; None where there are
+            none.
+    """
+
+    starts: Array
+    probes: tuple[Array, Array] | None = None
+
+
+class ActOutput(NamedTuple):
     """What acting leaves for learning, [E, ...] each.
 
     Attributes:
@@ -39,7 +52,7 @@ class Rollout(NamedTuple):
         terminated: the task ended the episode.
         ended: the episode ended, for whatever reason.
         privileged: true states and the noise that came true; none for a plain learner.
-        starts: states that episodes start with, [S, O]; none for a plain learner.
+        shown: what curricula are to be told of besides; none for a plain learner.
     """
 
     observation: Array
@@ -50,10 +63,10 @@ class Rollout(NamedTuple):
     terminated: Array
     ended: Array
     privileged: Privileged | None = None
-    starts: Array | None = None
+    shown: SignalInputs | None = None
 
 
-def applied(drawn: Drawn | Rollout) -> Array:
+def applied(drawn: ActOutput | Rollout) -> Array:
     """What the task is given: the action clipped to [−1, 1], and under actuator noise once more."""
     action = jnp.clip(drawn.action, -1.0, 1.0)
     if drawn.privileged is None:

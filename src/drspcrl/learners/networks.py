@@ -47,6 +47,19 @@ def orthogonal(key: Array, sizes: Sequence[int], last_gain: float) -> Network:
     )
 
 
+def widen(network: Network, inputs: int) -> Network:
+    """The same network with further inputs behind the others, blind to them at first.
+
+    Their weights are 0 and not random: what has learned nothing about them knows no price of them.
+    Where they are never anything but 0 the network stays the one without them.
+    """
+    if not inputs:
+        return network
+    first, *rest = network
+    blind = jnp.zeros((*first.kernel.shape[:-2], inputs, first.kernel.shape[-1]))
+    return (first._replace(kernel=jnp.concatenate([first.kernel, blind], axis=-2)), *rest)
+
+
 def _parts(draw: Callable[..., Array], key: Array, counts: Sequence[int]) -> list[Array]:
     # One draw for all layers: each further one would cost a second of compilation.
     return jnp.split(draw(key, (sum(counts),)), list(itertools.accumulate(counts))[:-1])

@@ -1,4 +1,4 @@
-"""What comes next is worth to robust PPO: the critic at draws after every step, and its worst case.
+"""Robust bootstrap values for PPO: the critic at n noise draws per step, and their worst case.
 
     δ_t = r_t + γ(1 − d_t)·worst_case_i V(x'_i) − V(x_t),   x'_i = (s' + w_i, η_i, ν_i)
 
@@ -7,19 +7,22 @@ makes the trajectory at hand; traces are weighted by that. All of it is computed
 with the critic that it begins with, in the critic's units: those of normalised rewards.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.learners.backup import Robust, RobustState, Value
-from drspcrl.learners.dual import FirstOrderWasserstein, Worst
-from drspcrl.learners.privileged import Scene, draws_after, features, features_at
-from drspcrl.nominal import Draws, Transition, Uncertainty
+from drspcrl.learners.dual import ValueOfDraws, Worst
+from drspcrl.learners.privileged import RolloutNoise, draws_after, features, features_at
+from drspcrl.nominal import Draws, Strength, Transition
+
+if TYPE_CHECKING:
+    from drspcrl.learners.backup import RobustState, Transitions
+    from drspcrl.learners.uncertainty import Value
 
 
-class Outlook(NamedTuple):
+class RobustBootstrap(NamedTuple):
     """What a rollout's next states are worth.
 
     Attributes:
@@ -39,35 +42,38 @@ class Outlook(NamedTuple):
     dual: Any
 
 
-def outlook(
-    robust: Robust,
-    state: RobustState,
-    value: Value,
-    scene: Scene,
-    uncertainty: Uncertainty,
+def robust_bootstrap(
+    robust: "Transitions",
+    state: "RobustState",
+    value: "Value",
+    carried: RolloutNoise,
+    uncertainty: Strength,
     key: Array,
-) -> Outlook:
+) -> RobustBootstrap:
     """The worst case of a rollout's next states.
 
     Args:
         robust: the learner's choices.
         state: what its parts have learned.
         value: the critic, from inputs [..., I] to values [...].
-        scene: the rollout.
+        carried: the rollout.
         uncertainty: what the member is trained against.
         key: randomness of the draws.
     """
-    noise, scale, ε = scene.noise, scene.scale, jnp.asarray(uncertainty.epsilon)
-    draws = draws_after(robust.nominal, state.nominal, key, uncertainty.scales, scene, robust.draws)
+    noise, scale, ε = carried.noise, carried.scale, jnp.asarray(uncertainty.epsilon)
+    known, scales = state.nominal, uncertainty.scales
+    draws = draws_after(robust.nominal, known, key, scales, carried, robust.draws)
     # A dual network sees states as all of PPO's networks do.
-    origin = Transition(noise.standard, scene.steps.action, scene.following)
-    shape = scene.ended.shape
+    origin = Transition(noise.standard, carried.steps.action, carried.following)
+    shape = carried.ended.shape
     draws, origin = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), (draws, origin))
-    dual, worst, values, nominal = judged(robust, state, value, origin, draws, scale, ε)
+    dual, worst, values, nominal = worst_case_of_draws(
+        robust, state, value, origin, draws, scale, ε
+    )
     worst, values, nominal = jax.tree.map(
         lambda a: a.reshape(*shape, *a.shape[1:]), (worst, values, nominal)
     )
-    return Outlook(
+    return RobustBootstrap(
         critic_input=features(noise.standard, noise.sensor, noise.actuator, scale),
         values=values,
         nominal=nominal,
@@ -78,13 +84,13 @@ def outlook(
 
 
 def start_value(
-    robust: Robust,
-    state: RobustState,
-    value: Value,
+    robust: "Transitions",
+    state: "RobustState",
+    value: "Value",
     starts: Transition,
     standard: Array,
     scale: Array,
-    uncertainty: Uncertainty,
+    uncertainty: Strength,
     key: Array,
 ) -> Array:
     """The mean worst case of start states, which stand in both observations of `starts`."""
@@ -95,13 +101,13 @@ def start_value(
     draws = jax.vmap(one)(jax.random.split(key, len(standard)), starts)
     origin = Transition(standard, starts.action, standard)
     ε = jnp.asarray(uncertainty.epsilon)
-    return jnp.mean(judged(robust, state, value, origin, draws, scale, ε)[1].value)
+    return jnp.mean(worst_case_of_draws(robust, state, value, origin, draws, scale, ε)[1].value)
 
 
-def judged(
-    robust: Robust,
-    state: RobustState,
-    value: Value,
+def worst_case_of_draws(
+    robust: "Transitions",
+    state: "RobustState",
+    value: "Value",
     origin: Transition,
     draws: Draws,
     scale: Array,
@@ -114,23 +120,19 @@ def judged(
         values and nominal weights [B, n].
     """
     nominal = jax.nn.softmax(draws.log_weight, axis=-1)
-
-    def moved(shift: Array) -> Array:
-        there = draws._replace(process=draws.process + shift)
-        return value(features_at(origin.next_observation, there, scale))
-
     still = jnp.zeros_like(draws.process)
-    values = steadied(moved(still))
-    if isinstance(robust.dual, FirstOrderWasserstein):
-        unit = jnp.broadcast_to(robust.nominal.state_scale(state.nominal), still.shape)
-        gradients = unit * jax.grad(lambda shift: jnp.sum(moved(shift)))(still)
-        worst = robust.dual.from_gradients(values, gradients, nominal, epsilon)
-        return state.dual, worst, values, nominal
-    dual = robust.dual.update(state.dual, values, nominal, epsilon, origin)
-    return dual, robust.dual.worst_case(dual, values, nominal, epsilon, origin), values, nominal
+
+    def value_at(shift: Array | None) -> tuple[Array, None]:
+        there = draws._replace(process=draws.process + (still if shift is None else shift))
+        return value(features_at(origin.next_observation, there, scale)), None
+
+    unit = None if robust.dual.tilts else robust.nominal.state_scale(state.nominal)
+    drawn = ValueOfDraws(value_at, unit, still, nominal, origin, snap_rounding)
+    dual, found = robust.dual.learn(state.dual, drawn, epsilon)
+    return dual, found.worst, found.values, nominal
 
 
-def steadied(values: Array) -> Array:
+def snap_rounding(values: Array) -> Array:
     """Draws [..., n] that differ by rounding alone, made equal.
 
     A worst case magnifies any spread: a sum done in another order must not steer the traces. Values

@@ -1,56 +1,17 @@
 """From one member to many: the same functions, vmapped, several updates in one program."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.learners import replay as replays
+from drspcrl.learners.actor_critic import OffPolicyLearner
 from drspcrl.learners.replay import Batch, Replay
-from drspcrl.nominal import Uncertainty
 
 State = TypeVar("State")
-
-
-class OffPolicyLearner(Protocol):
-    """What SAC and DDPG have in common."""
-
-    def init(self, key: Array, observation_size: int, action_size: int) -> Any:
-        """A new member."""
-        ...
-
-    def act(self, state: Any, observations: Array, key: Array, hyper: Any) -> Array:
-        """Exploring actions for observations [E, O]."""
-        ...
-
-    def act_deterministic(self, state: Any, observations: Array) -> Array:
-        """The actions to be judged by."""
-        ...
-
-    @property
-    def robust(self) -> Any:
-        """How states are valued against the worst case; None for the plain learner."""
-        ...
-
-    def probe(
-        self, state: Any, batch: Batch, starts: Array, uncertainty: Uncertainty, key: Array
-    ) -> Any:
-        """What a curriculum is told."""
-        ...
-
-    def update(
-        self,
-        state: Any,
-        batch: Batch,
-        hyper: Any,
-        uncertainty: Uncertainty,
-        key: Array,
-        index: Array,
-    ) -> tuple[Any, dict[str, Array]]:
-        """One gradient step of everything."""
-        ...
 
 
 def sample_block(replay: Replay, key: Array, first: Array, updates: int, size: int) -> Batch:
@@ -64,7 +25,7 @@ def update_block(
     state: State,
     batches: Batch,
     hyper: Any,
-    uncertainty: Uncertainty,
+    strength: Any,
     key: Array,
     first: Array,
 ) -> tuple[State, dict[str, Array]]:
@@ -75,7 +36,7 @@ def update_block(
         state: the member.
         batches: one batch for each update, [updates, size, ...].
         hyper: the member's numbers.
-        uncertainty: what the member is trained against.
+        strength: how strong the uncertainty is for the member.
         key: the member's key for updates; each update folds its own number in.
         first: number of the first update, the same for all members of a population.
     """
@@ -83,7 +44,7 @@ def update_block(
     def one(state: Any, given: tuple[Batch, Array]) -> tuple[Any, dict[str, Array]]:
         batch, index = given
         own_key = jax.random.fold_in(key, index)
-        return learner.update(state, batch, hyper, uncertainty, own_key, index)
+        return learner.update(state, batch, hyper, strength, own_key, index)
 
     indices = first + jnp.arange(batches.reward.shape[0], dtype=first.dtype)
     state, metrics = lax.scan(one, state, (batches, indices))

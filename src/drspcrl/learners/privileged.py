@@ -11,8 +11,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.learners import networks
-from drspcrl.learners.networks import Layer, Network
 from drspcrl.learners.normalization import CLIP
 from drspcrl.nominal import Draws, NominalModel, Scales, Transition
 
@@ -25,15 +23,17 @@ class Privileged(NamedTuple):
         standard: s, normalised by the statistics that the policy's observation was normalised by.
         sensor: η, in the task's units.
         actuator: ν, for actions in [−1, 1].
+        world: f, the world of the episode; None where there is none.
     """
 
     state: Array
     standard: Array
     sensor: Array
     actuator: Array
+    world: Array | None = None
 
 
-class Scene(NamedTuple):
+class RolloutNoise(NamedTuple):
     """A rollout as the robust backup needs it, [T, E, ...] each but for the scale.
 
     Attributes:
@@ -51,21 +51,8 @@ class Scene(NamedTuple):
     scale: Array
 
 
-def critic_network(
-    key: Array, observation_size: int, action_size: int, hidden: tuple[int, ...]
-) -> Network:
-    """The plain critic of the same key, blind to η and ν at first.
-
-    Their weights are 0 and not random: a critic that has learned nothing knows no price of noise.
-    Under noise they learn like all others; without it they stay 0, and the critic is the plain one.
-    """
-    first, *rest = networks.orthogonal(key, (observation_size, *hidden, 1), last_gain=1.0)
-    blind = jnp.zeros((observation_size + action_size, first.kernel.shape[1]))
-    return (Layer(jnp.concatenate([first.kernel, blind]), first.bias), *rest)
-
-
 def draws_after(
-    nominal: NominalModel, state: Any, key: Array, scales: Scales, scene: Scene, n: int
+    nominal: NominalModel, state: Any, key: Array, scales: Scales, carried: RolloutNoise, n: int
 ) -> Draws:
     """Draws of ω after every step of a rollout, [T, E, n, ...]; draw 0 is what came true.
 
@@ -78,16 +65,16 @@ def draws_after(
         state: what it knew when the rollout's noise was drawn.
         key: randomness.
         scales: the member's.
-        scene: the rollout.
+        carried: the rollout.
         n: number of draws.
     """
 
     def one(key: Array, step: Transition) -> Draws:
         return nominal.sample(state, key, scales, step, n)
 
-    keys = jax.random.split(key, scene.ended.shape)
-    drawn = jax.vmap(jax.vmap(one))(keys, scene.steps)
-    alone = scene.ended.at[-1].set(True)[..., None]
+    keys = jax.random.split(key, carried.ended.shape)
+    drawn = jax.vmap(jax.vmap(one))(keys, carried.steps)
+    alone = carried.ended.at[-1].set(True)[..., None]
 
     def realised(fresh: Array, noise: Array) -> Array:
         following = jnp.roll(noise, -1, axis=0)  # what the last step gets is never used
@@ -96,8 +83,8 @@ def draws_after(
     process = drawn.process
     if nominal.stored_is_a_draw:
         process = process.at[..., 0, :].set(0.0)
-    sensor = realised(drawn.sensor, scene.noise.sensor)
-    actuator = realised(drawn.actuator, scene.noise.actuator)
+    sensor = realised(drawn.sensor, carried.noise.sensor)
+    actuator = realised(drawn.actuator, carried.noise.actuator)
     return drawn._replace(process=process, sensor=sensor, actuator=actuator)
 
 

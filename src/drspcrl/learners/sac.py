@@ -3,8 +3,7 @@
 One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,18 +12,26 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from drspcrl.learners import adam, networks
-from drspcrl.learners.backup import Faced, Robust, Situation, undisturbed
-from drspcrl.learners.dual import Worst
+from drspcrl.learners.actor_critic import (
+    Metrics,
+    critic_target,
+    known_at_first,
+    make_critic,
+    seen_by_critic,
+)
+from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.gaussian import split, tanh_sample
 from drspcrl.learners.networks import Network
-from drspcrl.learners.probe import Probed, probe
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.threefry import normal
-from drspcrl.nominal import Uncertainty
-
-Metrics = dict[str, Array]
-ActorLoss = Callable[[Network, "SACState"], tuple[Array, Array]]
-_ROBUST = 1 << 30  # a key of its own, far from those that `split` gives
+from drspcrl.learners.uncertainty import (
+    Backup,
+    NoisyInputs,
+    NoisyValue,
+    Plain,
+    Told,
+    Uncertainty,
+)
+from drspcrl.policy import LOG_STD_RANGE
 
 
 class SACHyper(NamedTuple):
@@ -60,7 +67,7 @@ class SACState(NamedTuple):
     actor_optimizer: adam.State
     critic_optimizer: adam.State
     temperature_optimizer: adam.State
-    robust: Any = ()  # `RobustState`, or nothing in a plain learner
+    robust: Any = ()  # what the uncertainty knows
 
 
 @dataclass(frozen=True)
@@ -69,20 +76,21 @@ class SAC:
 
     Attributes:
         hidden: sizes of the hidden layers of all networks.
-        robust: how a state is valued against the worst case; None for the plain learner.
+        uncertainty: what is trained against.
     """
 
     hidden: tuple[int, ...] = (256, 256)
-    robust: Robust | None = None
+    uncertainty: Uncertainty = field(default_factory=Plain)
 
     def init(self, key: Array, observation_size: int, action_size: int) -> SACState:
         """A new member."""
         actor_key, *critic_keys = jax.random.split(key, 3)
+        sizes = observation_size, action_size
         actor = networks.uniform(actor_key, (observation_size, *self.hidden, 2 * action_size))
-        sizes = (observation_size + action_size, *self.hidden, 1)
-        critics = jax.vmap(lambda k: networks.uniform(k, sizes))(jnp.stack(critic_keys))
+        critics = jax.vmap(lambda k: make_critic(self.uncertainty, k, *sizes, self.hidden))(
+            jnp.stack(critic_keys)
+        )
         log_temperature = jnp.zeros(())
-        robust_key = jax.random.fold_in(key, _ROBUST)
         return SACState(
             actor=actor,
             critics=critics,
@@ -91,9 +99,7 @@ class SAC:
             actor_optimizer=adam.init(actor),
             critic_optimizer=adam.init(critics),
             temperature_optimizer=adam.init(log_temperature),
-            robust=()
-            if self.robust is None
-            else self.robust.init(robust_key, observation_size, action_size),
+            robust=known_at_first(self.uncertainty, key, *sizes),
         )
 
     def act(self, state: SACState, observations: Array, key: Array, hyper: SACHyper) -> Array:
@@ -111,7 +117,7 @@ class SAC:
         state: SACState,
         batch: Batch,
         hyper: SACHyper,
-        uncertainty: Uncertainty,
+        strength: Any,
         key: Array,
         index: Array,
     ) -> tuple[SACState, Metrics]:
@@ -121,86 +127,64 @@ class SAC:
             state: the member.
             batch: transitions from its replay.
             hyper: its numbers.
-            uncertainty: what it is trained against.
+            strength: how strong the uncertainty is for it.
             key: randomness of this update.
             index: number of the update; SAC does the same at each.
         """
         del index
-        if self.robust is None:
-            target_z, actor_z = normal(key, (2, *batch.action.shape))
-            target = self.critic_target(state, batch, hyper, target_z)
-            actor_loss = partial(self.actor_loss, batch=batch, z=actor_z)
-        else:
-            key, actor_key = jax.random.split(key)
-            state, faced, worst = self.face(state, batch, uncertainty, key)
-            target = bootstrapped(batch, hyper, worst.value[: batch.reward.shape[0]])
-            actor_loss = partial(
-                self.robust_actor_loss,
-                faced=faced,
-                worst=worst,
-                epsilon=jnp.asarray(uncertainty.epsilon),
-                key=actor_key,
-            )
-        state, critic_metrics = _critic_step(state, batch, target, hyper)
-        state, actor_metrics, log_density = _actor_step(state, actor_loss, hyper)
+        backup = self.backup(state, batch, strength, key)
+        bonus = entropy_range(state, batch.action.shape[-1])
+        target = critic_target(self.uncertainty, backup, batch, hyper, strength, bonus)
+        state, critic_metrics = self._critic_step(state, batch, target, hyper)
+        state, actor_metrics, log_density = self._actor_step(state, backup, strength, hyper)
         state = _temperature_step(state, log_density, batch.action.shape[-1], hyper)
         targets = networks.move_towards(state.targets, state.critics, hyper.tau)
         metrics = {**critic_metrics, **actor_metrics, "temperature": temperature(state)}
-        return state._replace(targets=targets), metrics
+        return state._replace(targets=targets, robust=backup.known), metrics
 
-    def critic_target(self, state: SACState, batch: Batch, hyper: SACHyper, z: Array) -> Array:
-        """r + γ(1 − d)·U(s') with the target critics and action noise z [B, A], [B]."""
-        situation = undisturbed(batch.next_observation)
-        value, _ = soft_value(state, state.actor, apart(state.targets), situation, z)
-        return bootstrapped(batch, hyper, value)
+    def backup(self, state: SACState, batch: Batch, strength: Any, key: Array) -> Backup:
+        """What comes after the batch is worth, by the target critics."""
+        nets = self.uncertainty.rounded(state.actor, *apart(state.targets))
+        value = partial(soft_value, state, nets[0], Apart(*nets[1:]))
+        return self.uncertainty.backup(state.robust, value, batch, strength, key)
 
-    def face(
-        self, state: SACState, batch: Batch, uncertainty: Uncertainty, key: Array
-    ) -> tuple[SACState, Faced, Worst]:
-        """The states of a batch with nominal draws, and the worst case with the target critics.
-
-        Nominal model and dual learn from the batch first.
-        """
-        assert self.robust is not None
-        actor, *targets = self.robust.rounded(state.actor, *apart(state.targets))
-        value = partial(soft_value, state, actor, Apart(*targets))
-        known, faced, worst = self.robust.learn(state.robust, value, batch, uncertainty, key)
-        return state._replace(robust=known), faced, worst
-
-    def probe(
-        self,
-        state: SACState,
-        batch: Batch,
-        starts: Array,
-        uncertainty: Uncertainty,
-        key: Array,
-    ) -> Probed:
-        """What a curriculum is told; see `drspcrl.learners.probe`."""
-        assert self.robust is not None
+    def signal(
+        self, state: SACState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
+    ) -> Told:
+        """What curricula are told."""
         value = partial(soft_value, state, state.actor, state.targets)
-        return probe(self.robust, state.robust, value, batch, starts, uncertainty, key)
+        mean = partial(mean_value, state.actor, state.targets)
+        return self.uncertainty.signal(state.robust, value, mean, batch, shown, strength, key)
 
     def actor_loss(
-        self, actor: Network, state: SACState, batch: Batch, z: Array
+        self, actor: Network, state: SACState, backup: Backup, strength: Any
     ) -> tuple[Array, Array]:
-        """The mean of −V(s) with the learning critics, and log π of the actions of z, [B]."""
-        situation = undisturbed(batch.observation)
-        value, log_density = soft_value(state, actor, state.critics, situation, z)
-        return -jnp.mean(value), log_density
+        """The mean of −U(s) with the learning critics, and log π of the actions there."""
+        value: NoisyValue = partial(soft_value, state, actor, state.critics)
+        return self.uncertainty.actor_loss(backup, value, strength)
 
-    def robust_actor_loss(
-        self,
-        actor: Network,
-        state: SACState,
-        faced: Faced,
-        worst: Worst,
-        epsilon: Array,
-        key: Array,
-    ) -> tuple[Array, Array]:
-        """The mean of −U(s) with the learning critics, and of log π there."""
-        assert self.robust is not None
-        value = partial(soft_value, state, actor, state.critics)
-        return self.robust.actor_loss(state.robust, value, faced, worst, epsilon, key)
+    def _critic_step(
+        self, state: SACState, batch: Batch, target: Array, hyper: SACHyper
+    ) -> tuple[SACState, Metrics]:
+        seen = seen_by_critic(self.uncertainty, batch)
+        (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+            state.critics, seen, target
+        )
+        critics, optimizer = adam.step(
+            state.critics, grads, state.critic_optimizer, hyper.critic_lr
+        )
+        metrics = {"critic_loss": loss, "value": value}
+        return state._replace(critics=critics, critic_optimizer=optimizer), metrics
+
+    def _actor_step(
+        self, state: SACState, backup: Backup, strength: Any, hyper: SACHyper
+    ) -> tuple[SACState, Metrics, Array]:
+        (loss, log_density), grads = jax.value_and_grad(self.actor_loss, has_aux=True)(
+            state.actor, state, backup, strength
+        )
+        actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
+        metrics = {"actor_loss": loss, "entropy": -jnp.mean(log_density)}
+        return state._replace(actor=actor, actor_optimizer=optimizer), metrics, log_density
 
 
 def temperature(state: SACState) -> Array:
@@ -208,10 +192,10 @@ def temperature(state: SACState) -> Array:
     return jnp.exp(state.log_temperature)
 
 
-def bootstrapped(batch: Batch, hyper: SACHyper, value: Array) -> Array:
-    """r + γ(1 − d)·value, a constant to autodiff, [B]."""
-    following = jnp.where(batch.terminated, 0.0, value)
-    return lax.stop_gradient(batch.reward + hyper.discount * following)
+def entropy_range(state: SACState, action_size: int) -> tuple[Array, Array]:
+    """What entropy may bring in a step: from that of the narrowest policy to that of the widest."""
+    α = temperature(state)
+    return α * action_size * LOG_STD_RANGE[0], α * action_size * jnp.log(2.0)
 
 
 class Apart(NamedTuple):
@@ -226,46 +210,35 @@ def apart(critics: Network) -> Apart:
     return Apart(*(jax.tree.map(lambda a, k=k: a[k], critics) for k in range(2)))
 
 
-def q_values(critics: Network | Apart, states: Array, actions: Array) -> Array:
-    """Both critics' values, [2, B]."""
+def q_values(critics: Network | Apart, *inputs: Array) -> Array:
+    """Both critics' values of states, actions and what else they see, [2, B]."""
     if isinstance(critics, Apart):
-        return jnp.stack([networks.apply(critic, states, actions)[..., 0] for critic in critics])
-    return jax.vmap(lambda critic: networks.apply(critic, states, actions)[..., 0])(critics)
+        return jnp.stack([networks.apply(critic, *inputs)[..., 0] for critic in critics])
+    return jax.vmap(lambda critic: networks.apply(critic, *inputs)[..., 0])(critics)
 
 
 def soft_value(
-    state: SACState, actor: Network, critics: Network | Apart, situation: Situation, z: Array
+    state: SACState, actor: Network, critics: Network | Apart, inputs: NoisyInputs, z: Array
 ) -> tuple[Array, Array]:
-    """min_j Q_j(s + w, a) − α·log π(u|o) at u = tanh(mean + std·z), a = clip(u + ν), and log π."""
-    wanted, log_density = tanh_sample(networks.apply(actor, situation.seen), z)
-    smaller = jnp.min(q_values(critics, situation.true, situation.arriving(wanted)), axis=0)
-    return smaller - temperature(state) * log_density, log_density
+    """min_j Q_j(s, a) − α·log π(u|o) at u = tanh(mean + std·z), a = clip(u + ν), and log π."""
+    wanted, log_density = tanh_sample(networks.apply(actor, inputs.seen), z)
+    values = q_values(critics, inputs.true, inputs.arriving(wanted), *inputs.critic)
+    return jnp.min(values, axis=0) - temperature(state) * log_density, log_density
 
 
-def critic_loss(critics: Network, batch: Batch, target: Array) -> tuple[Array, Array]:
+def mean_value(
+    actor: Network, critics: Network, inputs: NoisyInputs, z: Array
+) -> tuple[Array, Array]:
+    """The mean of both critics without entropy, and log π."""
+    wanted, log_density = tanh_sample(networks.apply(actor, inputs.seen), z)
+    values = q_values(critics, inputs.true, inputs.arriving(wanted), *inputs.critic)
+    return jnp.mean(values, axis=0), log_density
+
+
+def critic_loss(critics: Network, seen: tuple[Array, ...], target: Array) -> tuple[Array, Array]:
     """The sum over both critics of their mean squared error, and their mean value."""
-    values = q_values(critics, batch.observation, batch.action)
+    values = q_values(critics, *seen)
     return jnp.sum(jnp.mean(jnp.square(values - target[None]), axis=1)), jnp.mean(values)
-
-
-def _critic_step(
-    state: SACState, batch: Batch, target: Array, hyper: SACHyper
-) -> tuple[SACState, Metrics]:
-    (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
-        state.critics, batch, target
-    )
-    critics, optimizer = adam.step(state.critics, grads, state.critic_optimizer, hyper.critic_lr)
-    metrics = {"critic_loss": loss, "value": value}
-    return state._replace(critics=critics, critic_optimizer=optimizer), metrics
-
-
-def _actor_step(
-    state: SACState, actor_loss: ActorLoss, hyper: SACHyper
-) -> tuple[SACState, Metrics, Array]:
-    (loss, log_density), grads = jax.value_and_grad(actor_loss, has_aux=True)(state.actor, state)
-    actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
-    metrics = {"actor_loss": loss, "entropy": -jnp.mean(log_density)}
-    return state._replace(actor=actor, actor_optimizer=optimizer), metrics, log_density
 
 
 def _temperature_step(

@@ -9,18 +9,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.learners.backup import Robust
-from drspcrl.learners.dual import Exact, NetworkDual
-from drspcrl.learners.outlook import Outlook
-from drspcrl.nominal import Transition
-from drspcrl.nominal.base import Number
+from drspcrl.learners.outlook import RobustBootstrap
 
 Numbers = dict[str, Array]
 QUANTILES = {"beta_low": 0.1, "beta_median": 0.5, "beta_high": 0.9}
 SIGNAL_STATES = 256
 
 
-def metrics_of(ahead: Outlook, terminated: Array, signal: Numbers) -> Numbers:
+def metrics_of(ahead: RobustBootstrap, terminated: Array, signal: Numbers) -> Numbers:
     """Scalars for the log, named as those of the other learners.
 
     Args:
@@ -47,21 +43,8 @@ def metrics_of(ahead: Outlook, terminated: Array, signal: Numbers) -> Numbers:
     }
 
 
-def dual_gap(robust: Robust, ahead: Outlook, terminated: Array, epsilon: Number) -> Numbers:
-    """How far a dual network is from the worst case itself; nothing for the other duals."""
-    if not isinstance(robust.dual, NetworkDual):
-        return {}
-    v, p = (a.reshape(-1, a.shape[-1]) for a in (ahead.values, ahead.nominal))
-    nowhere = Transition(v, v, v)  # not looked at
-    exact = Exact().worst_case((), v, p, jnp.asarray(epsilon), nowhere)
-    alive = ~terminated.reshape(-1)
-    gap = jnp.where(alive, exact.value - ahead.worst.value.reshape(-1), 0.0)
-    multiplier = jnp.where(alive, exact.multiplier, 0.0)
-    return {"dual_gap": jnp.mean(gap), "beta_exact": jnp.mean(multiplier)}
-
-
 def signal_of(
-    ahead: Outlook, rewards: Array, terminated: Array, ended: Array, key: Array
+    ahead: RobustBootstrap, rewards: Array, terminated: Array, ended: Array, key: Array
 ) -> Numbers:
     """What a curriculum is told, but for the start states.
 
@@ -99,7 +82,7 @@ def reached_by_nature(ratio: Array, ended: Array) -> Array:
     return jnp.concatenate([jnp.ones_like(before[:1]), before[:-1]])
 
 
-def deviation(ahead: Outlook) -> Array:
+def deviation(ahead: RobustBootstrap) -> Array:
     """The nominal standard deviation of the draws' values, [T, E]."""
     p, v = ahead.nominal, ahead.values
     mean = jnp.sum(p * v, axis=-1, keepdims=True)

@@ -43,8 +43,12 @@ class Parameters(NamedTuple):
     critic: Network
 
 
-class Lesson(NamedTuple):
-    """What an update learns from, [n, ...] each; `critic_input` where the critic sees more."""
+class TrainingBatch(NamedTuple):
+    """What an update learns from, [n, ...] each.
+
+    `critic_input` is there where the critic sees more than the policy, `weight` where steps count
+    differently in the policy's loss.
+    """
 
     observation: Array
     action: Array
@@ -53,6 +57,7 @@ class Lesson(NamedTuple):
     advantage: Array
     target: Array
     critic_input: Array | None = None
+    weight: Array | None = None
 
 
 def policy(parameters: Parameters, x: Array) -> tuple[Array, Array]:
@@ -66,13 +71,14 @@ def state_value(critic: Network, x: Array) -> Array:
     return networks.apply(critic, x, activation=jnp.tanh)[..., 0]
 
 
-def loss(parameters: Parameters, part: Lesson, hyper: PPOHyper) -> tuple[Array, Metrics]:
+def loss(parameters: Parameters, part: TrainingBatch, hyper: PPOHyper) -> tuple[Array, Metrics]:
     """The clipped surrogate, the clipped value loss and the entropy bonus."""
     mean, log_std = policy(parameters, part.observation)
     ratio = jnp.exp(gaussian.log_density(part.action, mean, log_std) - part.log_density)
     clipped = jnp.clip(ratio, 1.0 - hyper.clip, 1.0 + hyper.clip)
     advantage = standardise(part.advantage)
-    actor_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
+    gain = jnp.minimum(ratio * advantage, clipped * advantage)
+    actor_loss = -jnp.mean(gain if part.weight is None else part.weight * gain)
     critic_loss = value_loss(parameters.critic, part, hyper.clip)
     entropy = gaussian.entropy(parameters.log_std)
     total = actor_loss + hyper.value_weight * critic_loss - hyper.entropy_weight * entropy
@@ -86,7 +92,7 @@ def loss(parameters: Parameters, part: Lesson, hyper: PPOHyper) -> tuple[Array, 
     return total, metrics
 
 
-def value_loss(critic: Network, part: Lesson, clip: Array | float) -> Array:
+def value_loss(critic: Network, part: TrainingBatch, clip: Array | float) -> Array:
     """Half the squared error of the value, or of it clipped near its old one if that is worse."""
     value = state_value(
         critic, part.observation if part.critic_input is None else part.critic_input
@@ -96,7 +102,7 @@ def value_loss(critic: Network, part: Lesson, clip: Array | float) -> Array:
     return 0.5 * jnp.mean(worse)
 
 
-def shuffled(lesson: Lesson, key: Array, minibatches: int) -> Lesson:
-    """The lesson in another order, in parts [minibatches, n / minibatches, ...]."""
-    order = jax.random.permutation(key, lesson.value.shape[0])
-    return jax.tree.map(lambda a: a[order].reshape(minibatches, -1, *a.shape[1:]), lesson)
+def shuffled(batch: TrainingBatch, key: Array, minibatches: int) -> TrainingBatch:
+    """The batch in another order, in parts [minibatches, n / minibatches, ...]."""
+    order = jax.random.permutation(key, batch.value.shape[0])
+    return jax.tree.map(lambda a: a[order].reshape(minibatches, -1, *a.shape[1:]), batch)

@@ -42,7 +42,7 @@ class Scales(NamedTuple):
         )
 
 
-class Uncertainty(NamedTuple):
+class Strength(NamedTuple):
     """What a member is trained against: the worst case within `epsilon` of P0 of these scales."""
 
     epsilon: Number = 0.0
@@ -76,7 +76,7 @@ class Draws(NamedTuple):
     log_weight: Array
 
 
-class Transitions(Protocol):
+class TransitionBatch(Protocol):
     """Anything with a batch of transitions, such as a replay's."""
 
     @property
@@ -119,7 +119,7 @@ class NominalModel(ABC):
         """What the model knows before it has seen anything."""
 
     @abstractmethod
-    def update(self, state: Any, batch: Transitions) -> tuple[Any, dict[str, Array]]:
+    def update(self, state: Any, batch: TransitionBatch) -> tuple[Any, dict[str, Array]]:
         """Learn from a batch of transitions; the new state, and metrics."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from drspcrl.errors import InputError
-from drspcrl.nominal.base import Draws, NominalModel, Scales, Transition, Transitions
+from drspcrl.nominal.base import Draws, NominalModel, Scales, Transition, TransitionBatch
 
 KINDS: tuple[str, ...] = ("sensor", "actuator", "process")
 RELATIVE = ("none", "process", "all", "step")
@@ -82,7 +82,9 @@ class Noise(NominalModel):
         nothing = Spread(zeros, zeros, jnp.zeros(()))
         return NoiseState(nothing, nothing)
 
-    def update(self, state: NoiseState, batch: Transitions) -> tuple[NoiseState, dict[str, Array]]:
+    def update(
+        self, state: NoiseState, batch: TransitionBatch
+    ) -> tuple[NoiseState, dict[str, Array]]:
         """Include a batch [B, …] in the running statistics."""
         change = batch.next_observation - batch.observation
         state = NoiseState(

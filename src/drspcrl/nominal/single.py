@@ -6,7 +6,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.nominal.base import Draws, NominalModel, Scales, Transition, Transitions
+from drspcrl.nominal.base import Draws, NominalModel, Scales, Transition, TransitionBatch
 from drspcrl.nominal.noise import Noise, NoiseState
 
 
@@ -25,7 +25,9 @@ class Single(NominalModel):
         """Running statistics, for the units of a Wasserstein ball."""
         return Noise().init(key, observation_size, action_size)
 
-    def update(self, state: NoiseState, batch: Transitions) -> tuple[NoiseState, dict[str, Array]]:
+    def update(
+        self, state: NoiseState, batch: TransitionBatch
+    ) -> tuple[NoiseState, dict[str, Array]]:
         """See `Noise.update`."""
         return Noise().update(state, batch)
 

@@ -9,7 +9,8 @@ from drspcrl.learners.ddpg import DDPG, DDPGHyper
 from drspcrl.learners.ppo import PPO
 from drspcrl.learners.sac import SAC, SACHyper
 from drspcrl.learners.surrogate import PPOHyper
-from drspcrl.nominal import Uncertainty
+from drspcrl.learners.uncertainty import Plain, Uncertainty
+from drspcrl.nominal import Strength
 from drspcrl.policy import Policy
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, stacked_hyper
@@ -26,7 +27,7 @@ def make_loop(
     steps: int,
     device: Device,
     memory: Device,
-    uncertainty: Uncertainty | None = None,
+    uncertainty: Strength | None = None,
     member_settings: Sequence[Mapping[str, Any]] | None = None,
 ) -> Loop:
     """A population at the start of its training.
@@ -46,18 +47,19 @@ def make_loop(
     members, hidden = len(seeds), tuple(settings["hidden"])
     each = member_settings or [settings] * members
     against = no_uncertainty(members) if uncertainty is None else uncertainty
-    robust = None
+    form: Uncertainty = Plain()
     if uncertainty is not None:
         budget = settings.get("epsilon_budget", 0.0)
         warn_if_unwise(settings, max(budget, float(np.max(uncertainty.epsilon))))
-        robust = robust_backup(settings, uncertainty, device.platform)
+        noisy = any(own.get("rollout_noise", 1.0) for own in each)
+        form = robust_backup(settings, uncertainty, device.platform, noisy)
     if algorithm == "ppo":
-        learner = PPO(hidden, settings["epochs"], settings["minibatches"], robust)
+        learner = PPO(hidden, settings["epochs"], settings["minibatches"], form)
         hyper = stacked_hyper(PPOHyper, each)
         return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, against)
     learner, kind = {
-        "sac": lambda: (SAC(hidden, robust), SACHyper),
-        "ddpg": lambda: (DDPG(hidden, settings["actor_every"], robust), DDPGHyper),
+        "sac": lambda: (SAC(hidden, form), SACHyper),
+        "ddpg": lambda: (DDPG(hidden, settings["actor_every"], form), DDPGHyper),
     }[algorithm]()
     hyper = stacked_hyper(kind, each)
     return OffPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, memory, against)

@@ -12,7 +12,6 @@ from jax import Array
 from drspcrl.errors import InputError
 from drspcrl.learners.replay import Outcome
 from drspcrl.learners.threefry import quick
-from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 
 Device = Any  # jax.Device is a variable to type checkers
@@ -39,7 +38,7 @@ class Loop(ABC):
     collector: Collector
     learner: Any
     hyper: Any
-    uncertainty: Uncertainty
+    uncertainty: Any
     state: Any
     steps: int = 0
     metrics: dict[str, Array]

@@ -10,15 +10,10 @@ import numpy as np
 from jax import Array
 
 from drspcrl.learners import replay as replays
-from drspcrl.learners.backup import undisturbed
-from drspcrl.learners.population import (
-    OffPolicyLearner,
-    over_members,
-    sample_block,
-    update_block,
-)
+from drspcrl.learners.actor_critic import OffPolicyLearner
+from drspcrl.learners.experience import SignalInputs
+from drspcrl.learners.population import over_members, sample_block, update_block
 from drspcrl.learners.replay import Batch, Replay
-from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.compiling import acting_options, learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
@@ -64,7 +59,7 @@ class OffPolicyLoop(Loop):
         steps: int,
         device: Device,
         memory: Device,
-        uncertainty: Uncertainty,
+        uncertainty: Any,
     ):
         self.learner, self.collector = learner, collector
         self.hyper, self.uncertainty = jax.device_put((hyper, uncertainty), device)
@@ -81,7 +76,7 @@ class OffPolicyLoop(Loop):
         )
         self.updates = 0
         self._compile()
-        if learner.robust is not None:
+        if learner.uncertainty.paced:
             self._starts = jax.device_put(collector.starts(), device)
         first = collector.reset()
         init = partial(learner.init, observation_size=self._size, action_size=collector.action_size)
@@ -127,19 +122,19 @@ class OffPolicyLoop(Loop):
         return self.updates > 0
 
     def signal(self) -> dict[str, np.ndarray]:
-        """What a curriculum is told, and the metrics beside it; see `drspcrl.learners.probe`.
+        """What a curriculum is told, and the metrics beside it; see `drspcrl.learners.uncertainty`.
 
         Randomness follows from the number of steps, so that asking changes nothing and asking
         again gives the same. Empty from plain learners, and before the first step.
         """
-        if self.learner.robust is None or self.steps == 0:
+        if not self.learner.uncertainty.paced or self.steps == 0:
             return {}
         steps = np.int32(self.steps)
         batch = self._look(self.replay, self._look_keys, steps)
         if self._memory != self._device:
             batch = jax.device_put(batch, self._device)
         found = self._probe(
-            self.state, batch, self._starts, self.uncertainty, self._probe_keys, steps
+            self.state, batch, self._shown(), self.uncertainty, self._probe_keys, steps
         )
         self._probed = found.log
         self.metrics = self.metrics | found.log
@@ -162,20 +157,18 @@ class OffPolicyLoop(Loop):
     def _compile(self) -> None:
         learner, size, starts = self.learner, self._size, self._learning_starts
         action_size = self.collector.action_size
-        # Random numbers cost time, also where a member multiplies them by 0.
-        noisy = learner.robust is not None and bool(np.any(self.hyper.rollout_noise))
 
         def act(
-            state: Any, outcome: Array, key: Array, hyper: Any, against: Uncertainty, steps: Array
+            state: Any, outcome: Array, key: Array, hyper: Any, strength: Any, steps: Array
         ) -> Array:
             key = jax.random.fold_in(key, steps)
             act_key, uniform_key = jax.random.split(key)
-            met = undisturbed(unpack(outcome, size).observation)
-            if noisy:
-                scales = against.scales.times(hyper.rollout_noise)
-                noise_key = jax.random.fold_in(key, _NOISE)
-                met = learner.robust.met(state.robust, met.true, scales, action_size, noise_key)
-            actions = met.arriving(learner.act(state, met.seen, act_key, hyper))
+            noise_key = jax.random.fold_in(key, _NOISE)
+            observation = unpack(outcome, size).observation
+            inputs = learner.uncertainty.meet(
+                state.robust, observation, strength, action_size, noise_key, hyper.rollout_noise
+            )
+            actions = inputs.arriving(learner.act(state, inputs.seen, act_key, hyper))
             uniform = jax.random.uniform(uniform_key, actions.shape, minval=-1.0, maxval=1.0)
             return jnp.where(steps < starts, uniform, actions)
 
@@ -183,10 +176,10 @@ class OffPolicyLoop(Loop):
             return replays.add(replay, actions, unpack(outcome, size))
 
         def probe(
-            state: Any, batch: Batch, starts: Array, uncertainty: Any, key: Array, steps: Array
+            state: Any, batch: Batch, shown: SignalInputs, strength: Any, key: Array, steps: Array
         ) -> Any:
             key = jax.random.fold_in(jax.random.fold_in(key, steps), 1)
-            return learner.probe(state, batch, starts, uncertainty, key)
+            return learner.signal(state, batch, shown, strength, key)
 
         def look(replay: Replay, key: Array, steps: Array) -> Batch:
             return replays.sample(replay, jax.random.fold_in(key, steps), PROBED_STATES)
@@ -208,6 +201,10 @@ class OffPolicyLoop(Loop):
         self._probe = jax.jit(jax.vmap(probe, in_axes=(0, 0, 0, 0, 0, None)))
         self._jit_deterministic()
 
+    def _shown(self) -> SignalInputs:
+        """What the members' uncertainty is shown beside their replay."""
+        return SignalInputs(self._starts)
+
     def _unmeasured(self) -> dict[str, Array]:
         """The metrics of an update as nan, so that their names are known from the start."""
         first = np.int32(0)
@@ -218,11 +215,11 @@ class OffPolicyLoop(Loop):
 
     def _unprobed(self) -> dict[str, Array]:
         """The metrics of a probe as nan; none of a plain learner."""
-        if self.learner.robust is None:
+        if not self.learner.uncertainty.paced:
             return {}
         zero = np.int32(0)
         batch = jax.eval_shape(self._look, self.replay, self._look_keys, zero)
-        members = (self.state, batch, self._starts, self.uncertainty, self._probe_keys)
+        members = (self.state, batch, self._shown(), self.uncertainty, self._probe_keys)
         names = jax.eval_shape(self._probe, *members, zero).log
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
 

@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from drspcrl.learners.experience import Drawn, Rollout, applied
+from drspcrl.learners.experience import ActOutput, Rollout, SignalInputs, applied
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.ppo import PPO, PPOState
-from drspcrl.nominal import Uncertainty
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.compiling import acting_options, learning_options
 from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
@@ -48,7 +47,7 @@ class OnPolicyLoop(Loop):
         settings: dict[str, Any],
         steps: int,
         device: Device,
-        uncertainty: Uncertainty,
+        uncertainty: Any,
     ):
         self.learner, self.collector = learner, collector
         self.hyper, self.uncertainty = jax.device_put((hyper, uncertainty), device)
@@ -68,7 +67,7 @@ class OnPolicyLoop(Loop):
         )
         self.state = jax.jit(jax.vmap(init))(member_keys(seeds, INIT, device))
         self._starts = None
-        if learner.robust is not None:
+        if learner.uncertainty.paced:
             self._starts = jax.device_put(collector.starts(), device)
         self._observation = collector.reset()
         acting = (self.state, self._observation, self.uncertainty, self._act_keys)
@@ -102,7 +101,7 @@ class OnPolicyLoop(Loop):
             self.state,
             drawn,
             outcomes,
-            self._starts,
+            self._shown(),
             self.hyper,
             self.uncertainty,
             self._update_keys,
@@ -127,17 +126,21 @@ class OnPolicyLoop(Loop):
         """
         return {name: np.asarray(numbers) for name, numbers in self._signal.items()}
 
+    def _shown(self) -> SignalInputs | None:
+        """What the members' uncertainty is shown beside their rollouts."""
+        return None if self._starts is None else SignalInputs(self._starts)
+
     def _unmeasured(self) -> dict[str, Array]:
         """The signal of an update as nan, so that its names are known from the start."""
-        if self.learner.robust is None:
+        if not self.learner.uncertainty.paced:
             return {}
         shape = (self.collector.members, self._length, self._envs, 2 * self._size + 3)
-        members = (self.state, self._blank_rollout(), np.zeros(shape, np.float32), self._starts)
+        members = (self.state, self._blank_rollout(), np.zeros(shape, np.float32), self._shown())
         numbers = (self.hyper, self.uncertainty, self._update_keys)
         told = jax.eval_shape(self._update, *members, *numbers, np.int32(0), np.float32(0.0))[2]
         return {name: jnp.full(like.shape, jnp.nan) for name, like in told.items()}
 
-    def _blank_rollout(self) -> Drawn:
+    def _blank_rollout(self) -> ActOutput:
         """Room for what acting leaves, [M, T, E, ...] each."""
         return jax.tree.map(
             lambda a: jnp.zeros((a.shape[0], self._length, *a.shape[1:]), device=self._device),
@@ -149,25 +152,25 @@ class OnPolicyLoop(Loop):
 
         def act(
             state: PPOState,
-            drawn: Drawn,
+            drawn: ActOutput,
             observation: Array,
-            uncertainty: Uncertainty,
+            strength: Any,
             key: Array,
             steps: Array,
             t: Array,
-        ) -> tuple[Moments, Drawn, Array]:
+        ) -> tuple[Moments, ActOutput, Array]:
             key = jax.random.fold_in(key, steps)
-            state, now = learner.act(state, observation, uncertainty, key)
+            state, now = learner.act(state, observation, strength, key)
             drawn = jax.tree.map(lambda whole, row: whole.at[t].set(row), drawn, now)
             return state.observations, drawn, applied(now)
 
         def update(
             state: PPOState,
-            drawn: Drawn,
+            drawn: ActOutput,
             outcomes: Array,
-            starts: Array | None,
+            shown: SignalInputs | None,
             hyper: Any,
-            uncertainty: Uncertainty,
+            strength: Any,
             key: Array,
             steps: Array,
             progress: Array,
@@ -175,8 +178,8 @@ class OnPolicyLoop(Loop):
             seen = unpack(outcomes, size)._asdict()
             del seen["observation"]
             key = jax.random.fold_in(key, steps)
-            rollout = Rollout(**drawn._asdict(), **seen, starts=starts)
-            return learner.update(state, rollout, hyper, uncertainty, key, progress)
+            rollout = Rollout(**drawn._asdict(), **seen, shown=shown)
+            return learner.update(state, rollout, hyper, strength, key, progress)
 
         self._act = jax.jit(
             jax.vmap(act, in_axes=(0, 0, 0, 0, 0, None, None)),

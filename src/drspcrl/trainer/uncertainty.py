@@ -9,7 +9,7 @@ import numpy as np
 
 from drspcrl.divergences import KL, ChiSquared, CVaR, Divergence, TotalVariation, Wasserstein
 from drspcrl.errors import InputError
-from drspcrl.learners.backup import Robust
+from drspcrl.learners.backup import Transitions
 from drspcrl.learners.dual import (
     NEWTON_STEPS,
     Exact,
@@ -17,7 +17,7 @@ from drspcrl.learners.dual import (
     Gaussian,
     NetworkDual,
 )
-from drspcrl.nominal import Noise, NominalModel, Scales, Single, Uncertainty
+from drspcrl.nominal import Noise, NominalModel, Scales, Single, Strength
 from drspcrl.nominal.noise import KINDS
 
 DIVERGENCES = {
@@ -40,7 +40,7 @@ def member_uncertainty(
     settings: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     epsilon: Sequence[float] | np.ndarray,
     plain: Sequence[bool] | None = None,
-) -> Uncertainty:
+) -> Strength:
     """What the members of a population are trained against, [M] each.
 
     Args:
@@ -66,10 +66,10 @@ def member_uncertainty(
     sensor, actuator, process = (number([own[kind] for own in of_each]) for kind in KINDS)
     spread = number([own.get("level_spread", 0.0) for own in of_each])  # PPO has none
     scales = Scales(sensor, actuator, process, spread if spread.any() else None)
-    return Uncertainty(np.where(off, np.float32(0.0), radius), scales)
+    return Strength(np.where(off, np.float32(0.0), radius), scales)
 
 
-def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> NominalModel:
+def nominal_model(settings: dict[str, Any], uncertainty: Strength) -> NominalModel:
     """The nominal model that settings name, which draws only what some member uses."""
     if settings["nominal"] == "single":
         return Single()
@@ -77,13 +77,16 @@ def nominal_model(settings: dict[str, Any], uncertainty: Uncertainty) -> Nominal
     return Noise(settings["relative"], used)
 
 
-def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty, platform: str) -> Robust:
+def robust_backup(
+    settings: dict[str, Any], uncertainty: Strength, platform: str, noisy: bool = True
+) -> Transitions:
     """The robust backup that settings describe.
 
     Args:
         settings: resolved settings.
         uncertainty: of all members.
         platform: JAX's name of where they learn, which decides what `draw_precision=auto` is.
+        noisy: whether experience is gathered under the nominal noise.
     """
     duals = {
         "exact": lambda: Exact(DIVERGENCES[settings["divergence"]]),
@@ -94,9 +97,10 @@ def robust_backup(settings: dict[str, Any], uncertainty: Uncertainty, platform: 
     moved = settings["divergence"] == "wasserstein"
     dual = FirstOrderWasserstein() if moved else duals[settings["dual"]]()
     if "actor_draws" not in settings:  # PPO's actor learns from advantages, not from draws
-        return Robust(nominal, dual, settings["draws"])
+        return Transitions(nominal, dual, settings["draws"])
     precision = draw_precision(settings["draw_precision"], platform)
-    return Robust(nominal, dual, settings["draws"], settings["actor_draws"], precision)
+    actor_draws = settings["actor_draws"]
+    return Transitions(nominal, dual, settings["draws"], actor_draws, precision, noisy)
 
 
 def draw_precision(setting: str, platform: str) -> str:
@@ -109,10 +113,10 @@ def draw_precision(setting: str, platform: str) -> str:
     return "float16" if platform in ("gpu", "cuda", "rocm") else "float32"
 
 
-def no_uncertainty(members: int) -> Uncertainty:
+def no_uncertainty(members: int) -> Strength:
     """The simulator at its word, for every member."""
     zeros = np.zeros(members, np.float32)
-    return Uncertainty(zeros, Scales(zeros, zeros, zeros))
+    return Strength(zeros, Scales(zeros, zeros, zeros))
 
 
 def warn_if_unwise(settings: dict[str, Any], largest_epsilon: float) -> None:

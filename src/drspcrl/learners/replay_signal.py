@@ -1,42 +1,36 @@
 """What SAC's and DDPG's worst cases say: the signal for a curriculum, and numbers for the log.
 
-A probe looks at a fixed number of replay transitions with the target networks, draws noise as an
+It looks at a fixed number of replay transitions with the target networks, draws noise as an
 update would, and learns nothing. Values are in the task's units. After a termination nothing is
 left to lose: it counts with value, multiplier and spread 0.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.divergences import KL
-from drspcrl.learners.backup import DrawnValue, Faced, Robust, RobustState
-from drspcrl.learners.dual import Exact, NetworkDual, Worst, deviation
+from drspcrl.learners.dual import Worst, deviation
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Transition, Uncertainty
+from drspcrl.learners.uncertainty import NoisyValue, Numbers, Told
+from drspcrl.nominal import Strength, Transition
 
-Numbers = dict[str, Array]
+if TYPE_CHECKING:
+    from drspcrl.learners.backup import DrawBatch, RobustState, Transitions
+
 QUANTILES = {"beta_low": 0.1, "beta_median": 0.5, "beta_high": 0.9}
 
 
-class Probed(NamedTuple):
-    """What a probe found: the signal for a curriculum, and what is logged beside it."""
-
-    signal: Numbers
-    log: Numbers
-
-
-def probe(
-    robust: Robust,
-    state: RobustState,
-    value: DrawnValue,
+def draw_signal(
+    robust: "Transitions",
+    state: "RobustState",
+    value: NoisyValue,
     batch: Batch,
     starts: Array,
-    uncertainty: Uncertainty,
+    uncertainty: Strength,
     key: Array,
-) -> Probed:
+) -> Told:
     """One look of one member.
 
     Args:
@@ -64,10 +58,12 @@ def probe(
         "start_value": jnp.mean(found.value[:few]),
         "reward_scale": jnp.mean(jnp.abs(batch.reward)),
     }
-    return Probed(signal, _log(robust, faced, worst, values, signal, ε))
+    return Told(signal, _log(robust, faced, worst, values, signal, ε))
 
 
-def _signal(robust: Robust, faced: Faced, worst: Worst, values: Array, ε: Array) -> Numbers:
+def _signal(
+    robust: "Transitions", faced: "DrawBatch", worst: Worst, values: Array, ε: Array
+) -> Numbers:
     alive = faced.alive
     multiplier = jnp.where(alive, worst.multiplier, 0.0)
     return {
@@ -80,23 +76,28 @@ def _signal(robust: Robust, faced: Faced, worst: Worst, values: Array, ε: Array
     }
 
 
-def _weighted(robust: Robust, value: Array, multiplier: Array, ε: Array) -> Array:
+def _weighted(robust: "Transitions", value: Array, multiplier: Array, ε: Array) -> Array:
     """The mean multiplier where the worst case would be: at the low-valued states.
 
     The envelope theorem weights multipliers by the occupancy under the worst case, which a replay
     of the nominal world does not show. This re-weights its states by the worst case of the same
     radius over their own values: a proxy, between the replay mean and the minimum's multiplier.
     """
-    if not robust.dual.tilts:
+    divergence = robust.dual.ball
+    if divergence is None:
         return jnp.mean(multiplier)
-    divergence = robust.dual.divergence if isinstance(robust.dual, Exact) else KL()
     nominal = jnp.full_like(value, 1.0 / value.shape[0])
     weights = divergence.worst_case(value, nominal, ε).weights
     return jnp.sum(jnp.where(weights > 0, weights * multiplier, 0.0))
 
 
 def _log(
-    robust: Robust, faced: Faced, worst: Worst, values: Array, signal: Numbers, ε: Array
+    robust: "Transitions",
+    faced: "DrawBatch",
+    worst: Worst,
+    values: Array,
+    signal: Numbers,
+    ε: Array,
 ) -> Numbers:
     alive, n = faced.alive, values.shape[1]
     multiplier = jnp.where(alive, worst.multiplier, 0.0)
@@ -118,8 +119,5 @@ def _log(
     }
     # An infinite multiplier must not be averaged with its neighbour.
     numbers |= {q: jnp.quantile(multiplier, x, method="lower") for q, x in QUANTILES.items()}
-    if isinstance(robust.dual, NetworkDual):
-        exact = Exact().worst_case((), values, faced.probabilities, ε, faced.origin)
-        numbers["dual_gap"] = jnp.mean(jnp.where(alive, exact.value - worst.value, 0.0))
-        numbers["beta_exact"] = jnp.mean(jnp.where(alive, exact.multiplier, 0.0))
-    return numbers
+    p = faced.probabilities
+    return numbers | robust.dual.numbers(worst, values, p, alive, ε)

@@ -1,0 +1,120 @@
+"""What SAC and DDPG share: learning off policy from a replay, against any uncertainty.
+
+value of s'      by the uncertainty: V itself, in the transition's world, or its worst case
+critics          mean squared error to r + γ(1 − d)·value
+actor            ascends the same value with the learning critics
+"""
+
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from drspcrl.learners import networks
+from drspcrl.learners.experience import SignalInputs
+from drspcrl.learners.networks import Network
+from drspcrl.learners.replay import Batch
+from drspcrl.learners.uncertainty import Backup, Told, Uncertainty
+
+Metrics = dict[str, Array]
+_UNCERTAINTY = 1 << 30  # a key of its own, far from those that `split` gives
+
+
+class Hyper(Protocol):
+    """A member's numbers."""
+
+    @property
+    def discount(self) -> Any:
+        """γ."""
+        ...
+
+
+class OffPolicyLearner(Protocol):
+    """What the training loop asks of SAC and DDPG."""
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """What it is trained against."""
+        ...
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> Any:
+        """A new member."""
+        ...
+
+    def act(self, state: Any, observations: Array, key: Array, hyper: Any) -> Array:
+        """Exploring actions for observations [E, O]."""
+        ...
+
+    def act_deterministic(self, state: Any, observations: Array) -> Array:
+        """The actions that it is evaluated by."""
+        ...
+
+    def update(
+        self, state: Any, batch: Batch, hyper: Any, strength: Any, key: Array, index: Array
+    ) -> tuple[Any, Metrics]:
+        """One gradient step of everything."""
+        ...
+
+    def signal(
+        self, state: Any, batch: Batch, shown: SignalInputs, strength: Any, key: Array
+    ) -> Told:
+        """What curricula are told."""
+        ...
+
+
+def known_at_first(
+    uncertainty: Uncertainty, key: Array, observation_size: int, action_size: int
+) -> Any:
+    """What the uncertainty of a new member knows."""
+    own_key = jax.random.fold_in(key, _UNCERTAINTY)
+    return uncertainty.init(own_key, observation_size, action_size)
+
+
+def make_critic(
+    uncertainty: Uncertainty,
+    key: Array,
+    observation_size: int,
+    action_size: int,
+    hidden: tuple[int, ...],
+) -> Network:
+    """Q of state, action and whatever else the uncertainty shows it."""
+    critic = networks.uniform(key, (observation_size + action_size, *hidden, 1))
+    return networks.widen(critic, uncertainty.extra_q_inputs(observation_size, action_size))
+
+
+def critic_target(
+    uncertainty: Uncertainty,
+    backup: Backup,
+    batch: Batch,
+    hyper: Hyper,
+    strength: Any,
+    bonus: Any = (0.0, 0.0),
+) -> Array:
+    """r + γ(1 − d)·value, a constant to autodiff, [B].
+
+    Args:
+        uncertainty: what is trained against.
+        backup: its value of the next states.
+        batch: transitions.
+        hyper: the member's numbers.
+        strength: of the member.
+        bonus: least and most that a step may bring beside its reward.
+    """
+    following = jnp.where(batch.terminated, 0.0, backup.value)
+    target = batch.reward + hyper.discount * following
+    target = uncertainty.bound(backup.known, target, strength, hyper.discount, bonus)
+    return lax.stop_gradient(target)
+
+
+def seen_by_critic(uncertainty: Uncertainty, batch: Batch) -> tuple[Array, ...]:
+    """Inputs of Q in the batch: states, actions, worlds."""
+    if not uncertainty.coordinates:
+        return batch.observation, batch.action
+    state, world = split_world(batch.observation, uncertainty.coordinates)
+    return state, batch.action, world
+
+
+def split_world(observations: Array, coordinates: int) -> tuple[Array, Array]:
+    """The task's readings, and the world behind them."""
+    return observations[..., :-coordinates], observations[..., -coordinates:]

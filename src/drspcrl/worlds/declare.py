@@ -1,0 +1,277 @@
+"""What a user declares: tolerances, how likely each kind of deviation is, and their law."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from drspcrl.envs.components import DEFAULT_PARAMETERS, PARAMETERS
+from drspcrl.errors import InputError
+
+REACH = 2.5
+"""Normal draws are clipped at so many tolerances: a world is never further away than this."""
+LEAST_SCALE = 0.05
+"""A physics parameter never falls below this share of its nominal value."""
+LAWS = ("sphere", "ball")
+PARAMETER_LAWS = ("normal", "uniform", "above", "below")
+SENSOR_UNITS = ("auto", "absolute", "relative")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of one's own simulator.
+
+    Attributes:
+        name: as the environment's `set_world` knows it.
+        nominal: its value in the simulator.
+        tolerance: standard deviation (`normal`, `above`, `below`) or half-width (`uniform`), in the
+            parameter's own unit, or a text such as "10%" of the nominal value.
+        law: `normal`, `uniform`, or one-sided: `above` or `below` the nominal value.
+        low: least value that makes sense; it must not be reached at the full budget.
+        high: greatest value that makes sense.
+    """
+
+    name: str
+    nominal: float
+    tolerance: float | str
+    law: str = "normal"
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InputError(f"a world parameter's name is {self.name!r}; give a text")
+        for name in ("nominal", "low", "high"):
+            value = getattr(self, name)
+            finite = math.isfinite(value) if _is_number(value) else False
+            if not finite and not (_is_number(value) and name != "nominal" and value == value):
+                raise InputError(f"world parameter {self.name}: {name} is {value!r}; give a number")
+        if self.law not in PARAMETER_LAWS:
+            raise InputError(
+                f"world parameter {self.name}: law is {self.law!r}; "
+                f"choose one of {', '.join(PARAMETER_LAWS)}"
+            )
+        _ = self.size
+
+    @property
+    def size(self) -> float:
+        """The tolerance in the parameter's own unit."""
+        given = self.tolerance
+        if not isinstance(given, str):
+            return _tolerance(f"world parameter {self.name}", given)
+        text = given.strip()
+        try:
+            share = float(text.removesuffix("%")) / 100 if text.endswith("%") else math.nan
+        except ValueError:
+            share = math.nan
+        if math.isnan(share):
+            raise InputError(
+                f"world parameter {self.name}: tolerance is {given!r}; give a number or a text "
+                "such as 10%"
+            )
+        if self.nominal == 0:
+            raise InputError(
+                f"world parameter {self.name}: tolerance is {given} of a nominal value of 0, "
+                "which is nothing; give it in the parameter's own unit"
+            )
+        return _tolerance(f"world parameter {self.name}", share * abs(self.nominal))
+
+    def check_reach(self, budget: float) -> None:
+        """Raise an `InputError` if a world within the budget lies beyond `low` or `high`."""
+        furthest = budget * self.size * (1.0 if self.law == "uniform" else REACH)
+        down = 0.0 if self.law == "above" else furthest
+        up = 0.0 if self.law == "below" else furthest
+        if self.nominal - down < self.low or self.nominal + up > self.high:
+            raise InputError(
+                f"world parameter {self.name} reaches from {self.nominal - down:g} to "
+                f"{self.nominal + up:g} at epsilon_budget {budget:g}, beyond its bounds "
+                f"[{self.low:g}, {self.high:g}]; declare a smaller tolerance, a uniform or "
+                "one-sided law, or other bounds"
+            )
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The worlds that a policy is to hold in; ε = 1 means exactly these tolerances.
+
+    Every kind (physics, sensor, actuator, bias, parameters) is present in a world with a
+    probability of its own, so that some worlds differ in one kind alone.
+    """
+
+    law: str = "sphere"
+    """sphere: every world of an iteration at its radius; ball: radii uniform from 0 to it."""
+    physics: Mapping[str, float] = field(
+        default_factory=lambda: dict.fromkeys(DEFAULT_PARAMETERS, 0.2)
+    )
+    """Standard deviation of the log scale of each MuJoCo family, e.g. {mass: 0.2}; one number for
+    the six default families; per component, e.g. {"mass:torso": 0.3}."""
+    sensor: float = 0.2
+    """Scale of the sensors' noise level, half-normal; absolute, or in units of each reading's
+    spread (`sensor_unit`)."""
+    sensor_unit: str = "auto"
+    """absolute, relative to each reading's spread under random actions, or auto: absolute on the
+    paper's four tasks, relative elsewhere."""
+    actuator: float = 0.3
+    """Scale of the actuators' noise level, half-normal, for actions in [−1, 1]."""
+    bias: float = 0.0
+    """Standard deviation of a sensor bias that stays for the episode, in the sensors' units."""
+    presence: Mapping[str, float] = field(default_factory=dict)
+    """Probability that a kind is present in a world, ½ where nothing is said."""
+    parameters: tuple[Parameter, ...] = ()
+    """Parameters of one's own simulator."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "physics", _physics(self.physics))
+        object.__setattr__(self, "parameters", _parameters(self.parameters))
+        for name, allowed in (("law", LAWS), ("sensor_unit", SENSOR_UNITS)):
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"worlds: {name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}"
+                )
+        for name in ("sensor", "actuator", "bias"):
+            object.__setattr__(self, name, _tolerance(f"worlds: {name}", getattr(self, name)))
+        object.__setattr__(self, "presence", _presence(self.presence))
+        if self.vacuous:
+            raise InputError(
+                "worlds: every tolerance is 0, so that no world differs from the simulator; give "
+                "at least one of physics, sensor, actuator, bias or parameters a tolerance"
+            )
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether no world differs from the simulator."""
+        sizes = [self.sensor, self.actuator, self.bias, *self.physics.values()]
+        return not any([*sizes, *(parameter.size for parameter in self.parameters)])
+
+    def check_reach(self, budget: float) -> None:
+        """Raise an `InputError` if something could vanish within the budget."""
+        for name, tolerance in self.physics.items():
+            least = math.exp(-REACH * tolerance * budget)
+            if least < LEAST_SCALE:
+                raise InputError(
+                    f"worlds: the tolerance {tolerance:g} of {name} lets it fall to {least:.2g} of "
+                    f"its nominal value at epsilon_budget {budget:g}, where it vanishes; at most "
+                    f"{-math.log(LEAST_SCALE) / (REACH * budget):.2g} is allowed"
+                )
+        for parameter in self.parameters:
+            parameter.check_reach(budget)
+
+    def record(self) -> dict[str, Any]:
+        """Everything as plain data, from which `declared` makes the same again."""
+        plain = asdict(self)
+        plain["physics"], plain["presence"] = dict(self.physics), dict(self.presence)
+        plain["parameters"] = [
+            {k: v for k, v in entry.items() if not (isinstance(v, float) and math.isinf(v))}
+            for entry in plain["parameters"]
+        ]
+        return plain
+
+
+KINDS = ("physics", "sensor", "actuator", "bias", "parameters")
+
+
+def declared(content: Any, where: str = "worlds") -> Declared:
+    """Worlds from plain data, as a file holds them.
+
+    Raises:
+        InputError: an unknown entry or one that does not fit.
+    """
+    if isinstance(content, Declared):
+        return content
+    if not isinstance(content, Mapping):
+        raise InputError(
+            f"{where} holds {type(content).__name__}; give entries such as sensor: 0.1"
+        )
+    names = [f.name for f in fields(Declared)]
+    for name in content:
+        if name not in names:
+            raise InputError(f"{where} has the unknown entry {name!r}; it may have {_list(names)}")
+    return Declared(**content)
+
+
+def read_declared(path: str | Path, read: Any = None) -> tuple[Declared, str]:
+    """Worlds from a YAML file, and the file's hash.
+
+    Raises:
+        InputError: the file cannot be read, or says something that does not fit.
+    """
+    path = Path(path)
+    try:
+        if not path.is_file() or path.stat().st_size > 1 << 20:
+            raise InputError(f"worlds file {path} is no file of at most 1 MiB; give a YAML file")
+        raw = path.read_bytes()
+        content = yaml.safe_load(raw.decode("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"worlds file {path} cannot be read: {reason}") from None
+    return declared(content, f"worlds file {path}"), hashlib.sha256(raw).hexdigest()
+
+
+def _physics(given: Any) -> dict[str, float]:
+    if _is_number(given):
+        given = dict.fromkeys(DEFAULT_PARAMETERS, given)
+    if not isinstance(given, Mapping):
+        raise InputError(f"worlds: physics is {given!r}; give a number, or families with numbers")
+    for name in given:
+        if str(name).split(":")[0] not in PARAMETERS:
+            raise InputError(
+                f"worlds: unknown physics parameter {name!r}; there are {_list(PARAMETERS)}, or one "
+                "component such as mass:torso"
+            )
+    return {str(name): _tolerance(f"worlds: physics {name}", t) for name, t in given.items()}
+
+
+def _parameters(given: Any) -> tuple[Parameter, ...]:
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise InputError(f"worlds: parameters is {given!r}; give a list of them")
+    known = [f.name for f in fields(Parameter)]
+    made = []
+    for entry in given:
+        if isinstance(entry, Parameter):
+            made.append(entry)
+            continue
+        if not isinstance(entry, Mapping) or not {"name", "nominal", "tolerance"} <= set(entry):
+            raise InputError(
+                f"worlds: a parameter is {entry!r}; give name, nominal and tolerance of each"
+            )
+        if unknown := [name for name in entry if name not in known]:
+            raise InputError(
+                f"worlds: parameter {entry['name']!r} has the unknown entry {unknown[0]!r}; it may "
+                f"have {_list(known)}"
+            )
+        made.append(Parameter(**entry))
+    names = [parameter.name for parameter in made]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"worlds: parameter {twice[0]!r} is declared twice; declare it once")
+    return tuple(made)
+
+
+def _presence(given: Any) -> dict[str, float]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"worlds: presence is {given!r}; give kinds with probabilities")
+    for kind, probability in given.items():
+        if kind not in KINDS:
+            raise InputError(f"worlds: presence of {kind!r}; the kinds are {_list(KINDS)}")
+        if not _is_number(probability) or not 0 <= probability <= 1:
+            raise InputError(
+                f"worlds: presence of {kind} is {probability!r}; a probability is from 0 to 1"
+            )
+    return {str(kind): float(probability) for kind, probability in given.items()}
+
+
+def _tolerance(what: str, value: Any) -> float:
+    if not _is_number(value) or not 0 <= value < math.inf:
+        raise InputError(f"{what}: the tolerance is {value!r}; give a finite number of at least 0")
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _list(names: Any) -> str:
+    return ", ".join(map(str, names))

@@ -1,0 +1,218 @@
+"""A batch of environments in worlds: which world each episode is in, and how it went there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from drspcrl.worlds.model import WorldModel
+
+if TYPE_CHECKING:
+    from drspcrl.envs.batch import BatchEnv
+
+LAYER = "world"
+_STREAM = 0x776F726C  # apart from every other use of the same seed
+TRAINED, PROBE, ANCHOR = range(3)
+"""What an episode is for: training at the curriculum's radius, at the full budget, at 0."""
+ROLES = ("trained", "probe", "anchor")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """How many environments are probes and anchors.
+
+    Attributes:
+        probe_every: one environment in so many is a probe, at the full budget; 0 for none.
+        anchor_every: one in so many is an anchor, in the simulator as it is; 0 for none.
+    """
+
+    probe_every: int = 8
+    anchor_every: int = 8
+
+    def of(self, env: int, envs: int, episode: int) -> int:
+        """The role of an environment's episode.
+
+        Of as many environments as that, one has the role throughout; of fewer, one episode in so
+        many has it.
+        """
+
+        def number(every: int) -> int:
+            return (env if envs >= every else env + envs * episode) % every
+
+        if self.anchor_every and number(self.anchor_every) == 0:
+            return ANCHOR
+        if self.probe_every and number(self.probe_every) == self.probe_every - 1:
+            return PROBE
+        return TRAINED
+
+
+class EpisodeWorlds:
+    """Draws a world at the start of every episode and puts the simulator into it.
+
+    The unit draw u of an episode follows from (seed, environment, number of its episode) alone,
+    whatever the threads and whatever the radius. The radius is that of the moment when the episode
+    begins.
+
+    Args:
+        model: the task's worlds.
+        env: the environments, member by member.
+        seeds: a seed for each member, [M].
+        budgets: ε_budget of each member, [M]; 0 for one that is trained without worlds.
+        roles: probes and anchors of each member.
+        discount: γ of each member, [M].
+        window: probe episodes that are remembered for the critic's calibration.
+    """
+
+    def __init__(
+        self,
+        model: WorldModel,
+        env: "BatchEnv",
+        seeds: Sequence[int],
+        budgets: Sequence[float],
+        roles: Sequence[Roles],
+        discount: Sequence[float],
+        window: int = 32,
+    ):
+        self.model, self.env = model, env
+        self.members, self.envs = len(seeds), env.num_envs // len(seeds)
+        self._seeds, self._roles = list(seeds), list(roles)
+        self._budget = np.asarray(budgets, float)
+        self._discount = np.repeat(np.asarray(discount, float), self.envs)
+        self.rho = np.zeros(self.members)
+        rows, size = env.num_envs, env.observation_space.shape[0]
+        self.features = np.zeros((rows, model.size))
+        self.role = np.zeros(rows, np.int64)
+        self._episode = np.zeros(rows, np.int64)
+        self._first = np.zeros((rows, size), np.float32)
+        self._gain = np.zeros(rows)  # Σ γ^t r_t of the running episode
+        self._weight = np.ones(rows)  # γ^t
+        self._plain = np.zeros(rows)  # Σ r_t
+        # Sums over finished episodes since they were last asked for: for the log, for the pace.
+        self._count = np.zeros((self.members, 2, len(ROLES)), np.int64)
+        self._return = np.zeros((self.members, 2, len(ROLES)))
+        # The newest probe episodes: where they began, in which world, what followed.
+        self._probe_first = np.zeros((self.members, window, size), np.float32)
+        self._probe_world = np.zeros((self.members, window, model.size), np.float32)
+        self._probe_gain = np.full((self.members, window), np.nan)
+        self._probes = np.zeros(self.members, np.int64)
+
+    @property
+    def active(self) -> np.ndarray:
+        """Which members are trained in worlds, [M]."""
+        return self._budget > 0
+
+    def set_radius(self, rho: np.ndarray) -> None:
+        """The radius of each member's coming episodes, [M]."""
+        self.rho = np.where(self.active, np.asarray(rho, float), 0.0)
+
+    def begin(self, ids: np.ndarray) -> None:
+        """Episodes are about to begin in some environments: draw their worlds."""
+        for i in ids:
+            member, env = divmod(int(i), self.envs)
+            if self._budget[member] == 0:
+                continue
+            episode = int(self._episode[i])
+            role = self._roles[member].of(env, self.envs, episode)
+            radius = {TRAINED: self.rho[member], PROBE: self._budget[member], ANCHOR: 0.0}[role]
+            random = np.random.default_rng((_STREAM, self._seeds[member], env, episode))
+            self.features[i] = radius * self.model.draw(random)
+            self.role[i] = role
+            self._episode[i] += 1
+        self._apply(ids[np.repeat(self.active, self.envs)[ids]])
+
+    def begun(self, ids: np.ndarray, first: np.ndarray) -> None:
+        """The first observations of those episodes."""
+        self._first[ids] = first
+        self._gain[ids] = self._plain[ids] = 0.0
+        self._weight[ids] = 1.0
+
+    def include(self, reward: np.ndarray) -> None:
+        """The rewards of one step of all environments; before `finish` of those that ended."""
+        self._gain += self._weight * reward
+        self._weight *= self._discount
+        self._plain += reward
+
+    def finish(self, ids: np.ndarray) -> None:
+        """Episodes ended in some environments, whose next ones have not begun yet."""
+        for i in ids:
+            member, role = int(i) // self.envs, int(self.role[i])
+            self._count[member, :, role] += 1
+            self._return[member, :, role] += self._plain[i]
+            if role == PROBE:
+                place = self._probes[member] % self._probe_gain.shape[1]
+                self._probe_first[member, place] = self._first[i]
+                self._probe_world[member, place] = self.features[i]
+                self._probe_gain[member, place] = self._gain[i]
+                self._probes[member] += 1
+
+    def take(self, asker: int) -> np.ndarray:
+        """Mean return by role since this asker asked last, [M, 3]; nan where none ended."""
+        count = self._count[:, asker]
+        mean = self._return[:, asker] / np.where(count > 0, count, np.nan)
+        self._count[:, asker] = 0
+        self._return[:, asker] = 0.0
+        return mean
+
+    def probe_episodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The newest probe episodes: first observations, worlds, discounted returns (nan: none)."""
+        return self._probe_first, self._probe_world, self._probe_gain
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that decides the future, by name, [M, ...] each."""
+        return {name: _by_member(own, self.members).copy() for name, own in self._arrays().items()}
+
+    def restore(self, state: Mapping[str, np.ndarray], *, exact: bool) -> None:
+        """Go on from a `state()`.
+
+        Args:
+            state: what was saved.
+            exact: whether the running episodes go on; else others begin after this, and only what
+                has ended counts.
+        """
+        for name, own in self._arrays().items():
+            own[...] = np.asarray(state[name]).reshape(own.shape)
+        if exact and len(self.model.parameters):  # physics scales are the simulator's own state
+            self._set_parameters(np.flatnonzero(np.repeat(self.active, self.envs)))
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {k.removeprefix("_"): v for k, v in vars(self).items() if k in _SAVED}
+
+    def _apply(self, ids: np.ndarray) -> None:
+        if not ids.size:
+            return
+        if len(self.model.components):
+            physics = self.env.physics
+            scales = self.model.scales(self.features[ids], len(physics.names))
+            physics.set_scales(ids, scales, LAYER)
+        if len(self.model.parameters):
+            self._set_parameters(ids)
+
+    def _set_parameters(self, ids: np.ndarray) -> None:
+        names = [parameter.name for parameter in self.model.parameters]
+        rows = self.model.values(self.features[ids])
+        for i, row in zip(ids, rows, strict=True):
+            self.env.simulation.set_world(int(i), dict(zip(names, row.tolist(), strict=True)))
+
+
+_SAVED = (
+    *("rho", "features", "role", "_episode", "_first", "_gain", "_weight", "_plain"),
+    *("_count", "_return", "_probe_first", "_probe_world", "_probe_gain", "_probes"),
+)
+
+
+def _by_member(array: np.ndarray, members: int) -> np.ndarray:
+    return array.reshape(members, -1, *array.shape[1:]) if len(array) != members else array
+
+
+def rank_correlation(predicted: np.ndarray, followed: np.ndarray) -> float:
+    """Spearman's, over the pairs that are known; nan below three, or where one side is constant."""
+    known = np.isfinite(predicted) & np.isfinite(followed)
+    if known.sum() < 3:
+        return float("nan")
+    from scipy.stats import rankdata
+
+    ranks = rankdata(predicted[known]), rankdata(followed[known])
+    deviations = [r - r.mean() for r in ranks]
+    size = np.sqrt(np.prod([np.sum(d * d) for d in deviations]))
+    return float(np.sum(deviations[0] * deviations[1]) / size) if size > 0 else float("nan")
