@@ -33,7 +33,7 @@ def training_perturbations(method: str, settings: Mapping[str, Any]) -> "tuple[P
     """
     plain = method in ("vanilla", *BASELINES)
     disturbances = DISTURBANCES.get(method, () if plain else GUSTS)
-    levels = {name: settings[level] for name, level in disturbances}
+    levels = {name: settings.get(level, 0.0) for name, level in disturbances}
     if not any(levels.values()):
         return ()
     from drspcrl.perturbations import Perturbation  # loads Gymnasium, which a help text need not

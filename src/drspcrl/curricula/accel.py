@@ -72,6 +72,8 @@ class Accel:
     """Radii within duplicate·ε_budget are one entry."""
     by_epsilon: bool = False
     """Score ε·β* instead of β*."""
+    worlds: bool = False
+    """Score the share of value that is lost at a radius of worlds."""
 
     def init(self, seed: int) -> State:
         """An empty buffer and one easy radius."""
@@ -154,6 +156,10 @@ class Accel:
         return float(random.uniform(0.0, self.easy * self.budget))
 
     def _scorer(self, signal: Signal) -> Score:
+        """How much a radius has to teach."""
+        return value_loss(signal, self.budget) if self.worlds else self._regret(signal)
+
+    def _regret(self, signal: Signal) -> Score:
         """Regret of any radius, in units of mean absolute reward so that old scores still compare.
 
         A network β_φ(s,a) knows no ε, so every radius is scored with the exact dual on the signal's
@@ -170,6 +176,26 @@ class Accel:
             return ε * β / unit if ε > 0 else 0.0  # β* grows like 1/√ε at most
 
         return score
+
+
+def value_loss(signal: Signal, budget: float) -> Score:
+    """The share of the value at radius 0 that is lost at a radius of worlds.
+
+    The radius that was trained on is scored by its episodes where anchors and they are known, every
+    other one, an edit or a new radius, by the critic at even radii from 0 to the budget.
+    """
+    values = np.asarray(signal.radius_values, float)
+
+    def score(radius: float) -> float:
+        gone = signal.anchor_return - signal.episode_return
+        if radius == signal.epsilon and not math.isnan(gone) and signal.anchor_return != 0:
+            return gone / abs(signal.anchor_return)
+        if not values.size or not np.isfinite(values).all():
+            return math.nan
+        there = np.interp(radius, np.linspace(0.0, budget, len(values)), values)
+        return float(values[0] - there) / max(abs(float(values[0])), 1e-8)
+
+    return score
 
 
 def mean_multiplier(divergence: "Divergence", draws: Array, radius: float) -> float:
@@ -226,4 +252,5 @@ def accel(setup: Setup) -> Accel:
         edit=s.accel_edit,
         duplicate=s.accel_duplicate,
         by_epsilon=s.accel_score == "epsilon_beta",
+        worlds=setup.worlds,
     )

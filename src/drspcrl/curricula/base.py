@@ -45,12 +45,16 @@ class Setup:
         iterations: curriculum iterations in the whole run.
         discount: γ.
         divergence: the ball, which knows its coordinate and its exact dual.
+        worlds: whether ε is the radius of worlds, drawn once an episode, instead of transitions.
+        gated: in worlds, whether a critic's calibration is known, from probe episodes.
     """
 
     settings: CurriculumSettings
     iterations: int
     discount: float
     divergence: "Divergence"
+    worlds: bool = False
+    gated: bool = True
 
 
 def to_coordinate(scale: "Coordinate", radius: float) -> float:

@@ -1,4 +1,4 @@
-"""The same radius throughout: vanilla, nominal and fixed."""
+"""The same radius throughout: vanilla, nominal, probes_only and fixed."""
 
 from dataclasses import dataclass
 
@@ -32,6 +32,11 @@ def vanilla(setup: Setup) -> Constant:
 
 def nominal(setup: Setup) -> Constant:
     """ε = 0 with the nominal model: noise in training, but no adversary."""
+    return Constant(0.0)
+
+
+def probes_only(setup: Setup) -> Constant:
+    """ε = 0 in worlds: only the probe environments are ever at another radius."""
     return Constant(0.0)
 
 

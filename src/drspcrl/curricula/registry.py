@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from drspcrl.curricula.accel import accel
 from drspcrl.curricula.base import Curriculum, Setup
-from drspcrl.curricula.constant import fixed, nominal, vanilla
+from drspcrl.curricula.constant import fixed, nominal, probes_only, vanilla
 from drspcrl.curricula.domain_randomization import domain_randomization
 from drspcrl.curricula.linear import linear, linear_radius
 from drspcrl.curricula.self_paced import self_paced
@@ -23,6 +23,7 @@ Maker = Callable[[Setup], Curriculum]
 MAKERS: dict[str, Maker] = {
     "vanilla": vanilla,
     "nominal": nominal,
+    "probes_only": probes_only,
     "fixed": fixed,
     "linear": linear,
     "domain_randomization": domain_randomization,
@@ -47,6 +48,8 @@ def curriculum(
     iterations: int,
     discount: float,
     divergence: "Divergence",
+    worlds: bool = False,
+    gated: bool = True,
 ) -> Curriculum:
     """The curriculum of one member.
 
@@ -57,6 +60,8 @@ def curriculum(
         iterations: curriculum iterations in the whole run, at least 1.
         discount: γ in [0, 1).
         divergence: the ball that ε is the radius of.
+        worlds: whether ε is the radius of worlds.
+        gated: in worlds, whether a critic's calibration is known.
 
     Raises:
         InputError: an unknown method or setting, or a value that does not fit.
@@ -68,7 +73,7 @@ def curriculum(
             f"a curriculum got iterations={iterations!r}, discount={discount!r}; it needs at least "
             "one iteration and a discount from 0 to below 1"
         )
-    setup = Setup(settings, iterations, float(discount), divergence)
+    setup = Setup(settings, iterations, float(discount), divergence, worlds, gated)
     made = _made(maker_of(method) if isinstance(method, str) else method, setup)
     missing = [name for name in _PARTS if not hasattr(made, name)]
     if missing:

@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from drspcrl.errors import InputError
 if TYPE_CHECKING:
     from drspcrl.divergences.base import Coordinate
 
-Rule = Literal["coordinate", "radius", "lagrangian", "closed_form"]
+Rule = Literal["coordinate", "radius", "lagrangian", "closed_form", "price", "keep"]
 Schedule = Literal["constant", "offset", "percentage"]
 
 _MEMORY = 0.9  # weight of the past in the moving average of returns
@@ -48,6 +48,14 @@ def coordinate_drift(
     return slope / unit + 2 * pacing * (coordinate - budget)
 
 
+def price_drift(radius: float, price: float, pacing: float, budget: float) -> float:
+    """price + 2α(ρ − ρ_budget): what the rule descends in worlds, with the radius itself.
+
+    The price is max(0, −d/dρ E V)/E|V|. Where V > 0 this ascends log J(ρ) − α(ρ − ρ_budget)².
+    """
+    return price + 2 * pacing * (radius - budget)
+
+
 def lagrangian_step(
     radius: float, multiplier: float, discount: float, pacing: float, trust: float, budget: float
 ) -> float:
@@ -67,7 +75,12 @@ class SelfPaced:
     `coordinate`   x ← Π[x − λ_curr (E[slope]/E|r| + 2α(x − x_b))], the default;
     `radius`       x ← Π[x − λ_curr (C_γ E[β*] + 2α(x − x_b))], the paper's;
     `lagrangian`   the step that the paper derives it from, with λ = 1/(2λ_curr) − α, at least 0;
-    `closed_form`  x_b − C_γ E[β*]/2α, the maximiser itself: wants a trust region.
+    `closed_form`  x_b − C_γ E[β*]/2α, the maximiser itself: wants a trust region;
+    `price`        x ← Π[x − λ_curr (price + 2α(x − x_b))] in worlds, |Δx| bounded by `limit`;
+    `keep`         x ← Π[x + limit] in worlds.
+
+    In worlds x does not grow while the premium is above its bound, and not beyond a small radius
+    before the critic's values of probe episodes have once ranked their returns.
     """
 
     budget: float
@@ -98,6 +111,14 @@ class SelfPaced:
     """Of the best return so far, what must be kept for α to count; 0 for none."""
     spread: float = 0.0
     """Standard deviation of p(ε|ν) around the point estimate."""
+    limit: float = math.inf
+    """In worlds, the longest step of one update."""
+    premium: float = 1.0
+    """In worlds, the premium above which ε does not grow; 1 for none."""
+    calibration: float = 0.0
+    """In worlds, the rank correlation that a critic must have shown once; 0 for none."""
+    uncalibrated: float = 0.0
+    """In worlds, the largest ε before that."""
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -120,7 +141,13 @@ class SelfPaced:
         """ε_start."""
         state = {"seed": int(seed), "updates": 0, "reached": self.bound is None}
         returns = {"level": math.nan, "best": -math.inf} if self.share else {}
-        return {**state, **returns, "point": self._to_variable(self.start)}
+        trusted = {"trusted": self.calibration == 0} if self.in_worlds else {}
+        return {**state, **returns, **trusted, "point": self._to_variable(self.start)}
+
+    @property
+    def in_worlds(self) -> bool:
+        """Whether it is one of the rules for worlds."""
+        return self.rule in ("price", "keep")
 
     def epsilon(self, state: State) -> float:
         """The point estimate, or a draw around it."""
@@ -137,13 +164,27 @@ class SelfPaced:
         after |= self._returns(state, signal)
         x, top = state["point"], self._to_variable(self.budget)
         goal = self._goal(x, top, self._pacing(after, x, top, signal), signal)
+        if self.in_worlds:
+            after["trusted"] = state["trusted"] or signal.calibration > self.calibration
+            goal = self._within_worlds(x, goal, after["trusted"], signal)
         if state["updates"] < self.warmup or math.isnan(goal):
             return after
         reach = math.sqrt(self.trust_region) if self.trust_region else math.inf
         return {**after, "point": float(np.clip(np.clip(goal, x - reach, x + reach), 0.0, top))}
 
+    def _within_worlds(self, x: float, goal: float, trusted: bool, signal: Signal) -> float:
+        """The goal as far as pace, premium and calibration let it."""
+        goal = float(np.clip(goal, x - self.limit, x + self.limit))
+        if signal.premium > self.premium:  # nan, before the first anchor's end, is no reason
+            goal = min(goal, x)
+        return goal if trusted else min(goal, max(x, self.uncalibrated))
+
     def _goal(self, x: float, top: float, α: float, signal: Signal) -> float:
         """Where the rule would go without trust region and projection."""
+        if self.rule == "price":
+            return x - self.rate * price_drift(x, signal.price, α, top)
+        if self.rule == "keep":
+            return x + self.limit if α else x
         if self.rule == "coordinate":
             return x - self.rate * coordinate_drift(x, signal.slope, signal.reward_scale, α, top)
         β = signal.multiplier
@@ -190,6 +231,15 @@ class SelfPaced:
 def self_paced(setup: Setup) -> SelfPaced:
     """DR-SPCRL: each update balances the marginal cost of robustness and the pull of the budget."""
     s = setup.settings
+    even = s.epsilon_budget / setup.iterations
+    own: dict[str, Any] = {}
+    if setup.worlds:
+        own = {
+            "limit": s.pace_limit * even if s.pace_limit else math.inf,
+            "premium": s.premium_bound,
+            "calibration": s.calibration_bound if setup.gated else 0.0,
+            "uncalibrated": s.calibration_radius * s.epsilon_budget,
+        }
     return SelfPaced(
         budget=s.epsilon_budget,
         discount=setup.discount,
@@ -205,4 +255,5 @@ def self_paced(setup: Setup) -> SelfPaced:
         bound=s.performance_bound,
         share=s.performance_share,
         spread=s.epsilon_spread,
+        **own,
     )

@@ -7,7 +7,8 @@ from typing import Any
 
 from drspcrl.errors import InputError
 
-RULES = ("coordinate", "radius", "lagrangian", "closed_form")
+RULES = ("coordinate", "radius", "lagrangian", "closed_form", "price", "keep")
+WORLD_RULES = ("price", "keep")
 RATE_UNITS = ("run", "update")
 SCHEDULES = ("constant", "offset", "percentage")
 SCORES = ("beta", "epsilon_beta")
@@ -23,7 +24,9 @@ class CurriculumSettings:
     """ε_start: the radius of the first iteration, from 0 to the budget."""
 
     rule: str = "coordinate"
-    """self_paced: coordinate (in √ε, scale-free), radius (the paper's), lagrangian, closed_form."""
+    """self_paced: in transitions coordinate (in √ε, scale-free), radius (the paper's), lagrangian
+    or closed_form; in worlds price (the critic's marginal cost) or keep (grow at an even pace while
+    the premium is below premium_bound, whatever the budget is)."""
     pacing: float = 1.0
     """self_paced: α, the pull towards the budget, above 0; with `percentage` it is ζ."""
     rate: float = 2.0
@@ -37,6 +40,17 @@ class CurriculumSettings:
     """self_paced: updates with α = 0 at the start of the schedules offset and percentage."""
     warmup_updates: int = 0
     """self_paced: updates during which ε stays at its start."""
+    pace_limit: float = 1.5
+    """self_paced in worlds: a step is at most so many times that of an even growth; 0 for no
+    limit."""
+    premium_bound: float = 0.2
+    """self_paced in worlds: ρ does not grow while a larger share than this of the best return in
+    the simulator as it is has been lost; 1 for off."""
+    calibration_bound: float = 0.5
+    """self_paced in worlds: ρ stays below calibration_radius until the critic's values of probe
+    episodes have had this rank correlation with their returns; 0 for off."""
+    calibration_radius: float = 0.1
+    """self_paced in worlds: the share of the budget that an uncalibrated critic may reach."""
     trust_region: float = 0.0
     """self_paced: η, a step is at most √η long in the rule's own variable; 0 for no limit."""
     performance_bound: float | None = None
@@ -124,6 +138,9 @@ _RANGES: dict[str, tuple[float, float, bool, bool]] = {
     "rate": (0, math.inf, False, False),
     "performance_bound": (-math.inf, math.inf, False, False),
     "performance_share": (0, 1, True, True),
+    "premium_bound": (0, 1, False, True),
+    "calibration_bound": (0, 1, True, False),
+    "calibration_radius": (0, 1, False, True),
     "linear_end": (0, 1, False, True),
     "space_growth": (0, math.inf, False, False),
     "space_patience": (1, math.inf, True, False),

@@ -26,6 +26,12 @@ class Signal(NamedTuple):
         episode_return: mean return of the iteration's episodes.
         draws: values V(s'_i) of n draws from P0 at B states, [B, n], so that another ε can be
             scored; [0, 0] where the learner has none.
+        price: in worlds, what a larger radius costs: max(0, −d/dρ E V)/E|V|.
+        premium: in worlds, the share of the best return in the simulator as it is that is lost.
+        calibration: in worlds, Spearman's rank correlation of V(s₀, f) with the returns that
+            followed, over probe episodes.
+        radius_values: in worlds, the critic's mean value at even radii from 0 to ε_budget.
+        anchor_return: in worlds, mean return of the iteration's episodes at radius 0.
         peers_epsilon: mean ε of the population's `self_paced` members in the coming iteration, for
             `yoked`.
     """
@@ -40,6 +46,11 @@ class Signal(NamedTuple):
     reward_scale: float
     episode_return: float
     draws: Array
+    price: float = float("nan")
+    premium: float = float("nan")
+    calibration: float = float("nan")
+    radius_values: Array = np.empty(0)
+    anchor_return: float = float("nan")
     peers_epsilon: float = float("nan")
 
 

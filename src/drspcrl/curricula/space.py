@@ -28,6 +28,8 @@ class Space:
     """Settled iterations in a row that it takes."""
     smoothing: float = 0.0
     """Weight of the past in a moving average of V; 0 for none."""
+    watch: str = "start_value"
+    """Which of the signal's values must settle; in worlds the returns at the radius."""
 
     def init(self, seed: int) -> State:
         """ε_start, and no value yet."""
@@ -39,11 +41,12 @@ class Space:
 
     def update(self, state: State, signal: Signal) -> State:
         """Compare the value with the last one, and grow if it has settled."""
-        if math.isnan(signal.start_value):
+        newest = float(getattr(signal, self.watch))
+        if math.isnan(newest):
             return state
         if math.isnan(state["value"]):
-            return {**state, "value": signal.start_value}
-        value = self.smoothing * state["value"] + (1 - self.smoothing) * signal.start_value
+            return {**state, "value": newest}
+        value = self.smoothing * state["value"] + (1 - self.smoothing) * newest
         calm = abs(value - state["value"]) <= self.threshold * abs(value)
         settled = state["settled"] + 1 if calm else 0
         if settled < self.patience:
@@ -62,4 +65,5 @@ def space(setup: Setup) -> Space:
         growth=s.space_growth,
         patience=s.space_patience,
         smoothing=s.space_smoothing,
+        watch="episode_return" if setup.worlds else "start_value",
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -43,6 +43,26 @@ class Step:
         return self.terminated | self.truncated
 
 
+class EpisodeHook(Protocol):
+    """Who is asked at every episode of a batch, such as `drspcrl.worlds.EpisodeWorlds`."""
+
+    def begin(self, ids: np.ndarray) -> None:
+        """Episodes are about to begin in some environments."""
+        ...
+
+    def begun(self, ids: np.ndarray, first: np.ndarray) -> None:
+        """These are their first observations."""
+        ...
+
+    def include(self, reward: np.ndarray) -> None:
+        """Every environment took a step."""
+        ...
+
+    def finish(self, ids: np.ndarray) -> None:
+        """Episodes ended in some environments."""
+        ...
+
+
 class BatchEnv:
     """Many environments of one task, stepped together.
 
@@ -73,6 +93,7 @@ class BatchEnv:
             )
         )
         self._observation: np.ndarray | None = None
+        self.hook: EpisodeHook | None = None
         root = as_sequence(seed)
         self._seed(np.arange(self.num_envs), [child(root, i) for i in range(self.num_envs)])
         if perturbations is not None:
@@ -166,6 +187,9 @@ class BatchEnv:
             terminated, truncated = terminated & ~diverged, truncated | diverged
         observation = final.copy()
         ended = np.flatnonzero(terminated | truncated)
+        if self.hook is not None:
+            self.hook.include(reward)
+            self.hook.finish(ended)
         if ended.size:
             observation[ended] = self._begin(ended)
         self._observation[:] = observation
@@ -222,8 +246,13 @@ class BatchEnv:
         self.simulation.close()
 
     def _begin(self, ids: np.ndarray) -> np.ndarray:
+        if self.hook is not None:
+            self.hook.begin(ids)
         self._disturbances.begin(ids)
-        return self._disturbances.observe(ids, self.simulation.start(ids))
+        first = self._disturbances.observe(ids, self.simulation.start(ids))
+        if self.hook is not None:
+            self.hook.begun(ids, first)
+        return first
 
     def _seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
         self.simulation.seed(ids, sequences)

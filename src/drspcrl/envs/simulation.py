@@ -1,11 +1,13 @@
 """What a batched environment needs from a simulator: many episodes, without any bookkeeping."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Box
+
+from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
     from drspcrl.envs.physics import Physics
@@ -51,6 +53,17 @@ class Simulation(ABC):
     @abstractmethod
     def advance(self, actions: np.ndarray) -> Transition:
         """Take one step in every simulation."""
+
+    def set_world(self, i: int, values: Mapping[str, float]) -> None:
+        """Give one simulation other values of its own world parameters, for its coming episodes.
+
+        Raises:
+            InputError: the task takes none.
+        """
+        raise InputError(
+            f"this task takes no world parameters of its own ({', '.join(values)}); give the "
+            "environment a method set_world(values)"
+        )
 
     @abstractmethod
     def state(self) -> dict[str, np.ndarray]:

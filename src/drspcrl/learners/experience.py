@@ -1,6 +1,6 @@
 """What PPO's environments leave for learning: one step, and a rollout of many."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ class SignalInputs(NamedTuple):
     """
 
     starts: Array
-    probes: tuple[Array, Array] | None = None
+    probes: tuple[Any, Any] | None = None
 
 
 class ActOutput(NamedTuple):

@@ -29,6 +29,7 @@ def make_loop(
     memory: Device,
     uncertainty: Strength | None = None,
     member_settings: Sequence[Mapping[str, Any]] | None = None,
+    worlds: tuple[Uncertainty, Any] | None = None,
 ) -> Loop:
     """A population at the start of its training.
 
@@ -43,12 +44,16 @@ def make_loop(
         uncertainty: what the members are trained against, [M] each, see
             `drspcrl.trainer.uncertainty`; without it the learners are the plain ones.
         member_settings: the settings of each member, where they differ in a number.
+        worlds: learning in worlds, and the numbers in which members differ there, see
+            `drspcrl.trainer.worlds`.
     """
     members, hidden = len(seeds), tuple(settings["hidden"])
     each = member_settings or [settings] * members
-    against = no_uncertainty(members) if uncertainty is None else uncertainty
+    against: Any = no_uncertainty(members) if uncertainty is None else uncertainty
     form: Uncertainty = Plain()
-    if uncertainty is not None:
+    if worlds is not None:
+        form, against = worlds
+    elif uncertainty is not None:
         budget = settings.get("epsilon_budget", 0.0)
         warn_if_unwise(settings, max(budget, float(np.max(uncertainty.epsilon))))
         noisy = any(own.get("rollout_noise", 1.0) for own in each)

@@ -8,12 +8,11 @@ from drspcrl.envs.registry import make
 from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation
 from drspcrl.policy import stretch
+from drspcrl.worlds.episodes import LOGGING, TRAINED, EpisodeWorlds
 
 # Streams of random numbers that training and its evaluations draw from; four numbers, so that no
 # (seed, setting, episode) of an evaluation afterwards can meet them.
 TRAINING, EVALUATION, STARTS = 7, 11, 13
-# Who asks how the episodes went; each hears of those that ended since it asked last.
-LOGGING, PACING = range(2)
 
 
 class Episodes:
@@ -26,14 +25,17 @@ class Episodes:
         self.returns = np.zeros((members, 2))
         self.lengths = np.zeros((members, 2))
 
-    def include(self, reward: np.ndarray, ended: np.ndarray) -> None:
-        """One step of all environments, [members, envs] each."""
+    def include(
+        self, reward: np.ndarray, ended: np.ndarray, counted: np.ndarray | None = None
+    ) -> None:
+        """One step of all environments, [members, envs] each; all episodes count by default."""
         self.running += reward
         self.steps += 1
         if ended.any():
-            self.ended += ended.sum(axis=1)[:, None]
-            self.returns += np.where(ended, self.running, 0.0).sum(axis=1)[:, None]
-            self.lengths += np.where(ended, self.steps, 0).sum(axis=1)[:, None]
+            over = ended if counted is None else ended & counted
+            self.ended += over.sum(axis=1)[:, None]
+            self.returns += np.where(over, self.running, 0.0).sum(axis=1)[:, None]
+            self.lengths += np.where(over, self.steps, 0).sum(axis=1)[:, None]
             self.running[ended] = 0.0
             self.steps[ended] = 0
 
@@ -73,6 +75,7 @@ class Collector:
         perturbations: what each member's environments are perturbed with, nothing by default.
 
     Attributes:
+        worlds: what puts episodes into worlds; None for the simulator as it is.
         faulty: members whose actions or observations have left the finite numbers, [members].
 
     Raises:
@@ -102,9 +105,19 @@ class Collector:
         self.low = self.env.action_space.low.astype(np.float32)
         self.high = self.env.action_space.high.astype(np.float32)
         self.episodes = Episodes(self.members, envs)
+        self.worlds: EpisodeWorlds | None = None
         self.faulty = np.zeros(self.members, bool)
         self._seeds, self._stream = seeds, stream
         self._restarts = 0
+
+    def enter(self, worlds: EpisodeWorlds) -> None:
+        """From the next `reset` on, every episode is in a world."""
+        self.worlds = self.env.hook = worlds
+
+    @property
+    def coordinates(self) -> int:
+        """World coordinates that follow the task's own readings in observations."""
+        return 0 if self.worlds is None else self.worlds.model.size
 
     @property
     def exact(self) -> bool:
@@ -116,16 +129,23 @@ class Collector:
         # Each time that episodes are lost, others follow: the same ones again would count twice.
         stream = (self._restarts, self._stream)
         seeds = [(seed, e, *stream) for seed in self._seeds for e in range(self.envs)]
-        first = self.env.reset(seeds=seeds)
-        return first.astype(np.float32).reshape(self.members, self.envs, -1)
+        first = self.env.reset(seeds=seeds).astype(np.float32)
+        if self.worlds is not None:
+            first = np.concatenate([first, self.worlds.features.astype(np.float32)], axis=1)
+        return first.reshape(self.members, self.envs, -1)
 
     def starts(self, rounds: int = 4) -> np.ndarray:
-        """Observations that episodes may start with, [members, rounds·envs, O]; it resets all."""
+        """Observations that episodes may start with, [members, rounds·envs, O]; it resets all.
+
+        They are those of the simulator as it is, and their episodes do not count.
+        """
+        hook, self.env.hook = self.env.hook, None
         seeds = [
             [(s, e, k, STARTS) for s in self._seeds for e in range(self.envs)]
             for k in range(rounds)
         ]
         drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
+        self.env.hook = hook
         shape = (rounds, self.members, self.envs, -1)
         by_member = np.stack(drawn).reshape(shape).swapaxes(0, 1)
         return by_member.reshape(self.members, rounds * self.envs, -1)
@@ -134,6 +154,8 @@ class Collector:
         """Everything that decides the future, by name, [members, ...] each."""
         saved = {f"episodes/{name}": array for name, array in self.episodes.state().items()}
         saved["restarts"] = np.full(self.members, self._restarts)
+        if self.worlds is not None:
+            saved |= {f"worlds/{name}": array for name, array in self.worlds.state().items()}
         if self.exact:
             shape = (self.members, self.envs)
             for name, array in self.env.state().items():
@@ -149,6 +171,8 @@ class Collector:
         """
         self.episodes.restore(_below(state, "episodes/"))
         self._restarts = int(state["restarts"].max())
+        if self.worlds is not None:
+            self.worlds.restore(_below(state, "worlds/"), exact=self.exact)
         if self.exact:
             rows = self.members * self.envs
             env = _below(state, "env/")
@@ -165,22 +189,29 @@ class Collector:
             unit_actions: actions in [−1, 1], [members, envs, A].
 
         Returns:
-            The outcome in one array for one transfer, [members, envs, 2O + 3]: the next
-            observation, the true successor, reward, terminated, ended.
+            The outcome in one array for one transfer, [members, envs, 2O + 3 + W]: the next
+            observation, the true successor, reward, terminated, ended, and the world of the
+            episode that the next observation belongs to.
         """
         self.faulty |= ~np.isfinite(unit_actions).all(axis=(1, 2))
         if self.faulty.any():  # a simulator may not survive what is no number
             unit_actions = np.nan_to_num(unit_actions)
         actions = stretch(np.clip(unit_actions, -1.0, 1.0), self.low, self.high)
+        counted = None if self.worlds is None else self.worlds.role == TRAINED
         step = self.env.step(actions.reshape(-1, self.action_size))
         ended = step.ended
         shape = (self.members, self.envs)
-        self.episodes.include(step.reward.reshape(shape), ended.reshape(shape))
+        counted = None if counted is None else counted.reshape(shape)
+        self.episodes.include(step.reward.reshape(shape), ended.reshape(shape), counted)
         size = self.observation_size
-        outcome = np.empty((self.members * self.envs, 2 * size + 3), np.float32)
+        flags = 2 * size  # reward, terminated, ended
+        outcome = np.empty((self.members * self.envs, flags + 3 + self.coordinates), np.float32)
         outcome[:, :size] = step.observation
-        outcome[:, size:-3] = step.final_observation
-        outcome[:, -3], outcome[:, -2], outcome[:, -1] = step.reward, step.terminated, ended
+        outcome[:, size:flags] = step.final_observation
+        outcome[:, flags], outcome[:, flags + 1] = step.reward, step.terminated
+        outcome[:, flags + 2] = ended
+        if self.worlds is not None:
+            outcome[:, flags + 3 :] = self.worlds.features
         outcome = outcome.reshape(*shape, -1)
         self.faulty |= ~np.isfinite(outcome).all(axis=(1, 2))
         return outcome

@@ -16,9 +16,11 @@ from drspcrl.errors import InputError
 from drspcrl.presets import ALGORITHMS
 from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
 from drspcrl.variants import Variant
+from drspcrl.worlds.declare import Declared, declared, read_declared
 
 DEVICES = ("auto", "cpu", "gpu")
 MEMORIES = ("device", "host")
+UNCERTAINTIES = ("worlds", "transitions")
 TRACKERS = ("none", "trackio", "wandb")
 
 
@@ -69,6 +71,11 @@ class TrainConfig:
     """Seeds; everything random in a run follows from its seed alone."""
     steps: int = 1_000_000
     """Environment steps of each run."""
+    uncertainty: Literal["worlds", "transitions"] = "worlds"
+    """What robust methods are trained against: worlds that are drawn once an episode, or the
+    paper's ball around every transition."""
+    worlds: Path | Mapping[str, Any] | Declared | None = None
+    """Tolerances of one's own: a YAML file, or what such a file holds; see docs/worlds.md."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Hyper-parameters that differ from the algorithm's preset, by name."""
     device: Literal["auto", "cpu", "gpu"] = "auto"
@@ -97,6 +104,8 @@ class TrainConfig:
     # Defaults of the day when it began, where a resumed training has them: no field, because they
     # are not what was asked for.
     _began: ClassVar[Mapping[str, Any]] = {}
+    _declared: ClassVar[Declared | None] = None
+    _worlds_file: ClassVar[Mapping[str, str] | None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "out", Path(self.out))
@@ -111,13 +120,48 @@ class TrainConfig:
             ("device", DEVICES),
             ("replay_memory", MEMORIES),
             ("track", TRACKERS),
+            ("uncertainty", UNCERTAINTIES),
         ):
             _one_of(name, getattr(self, name), allowed)
         object.__setattr__(self, "time_limit", seconds("time_limit", self.time_limit))
         _check_numbers(self)
-        resolve(self.algorithm, self.settings, self.steps)
+        self._declare()
+        resolve(self.algorithm, self.settings, self.steps, self.uncertainty)
         for method in self.methods:
             _check_method(self, Member(method, 0))
+
+    def _declare(self) -> None:
+        """Read what worlds are declared; None where robustness is about transitions."""
+        found, sha = None, None
+        if self.uncertainty == "transitions":
+            if self.worlds is not None:
+                raise InputError(
+                    "worlds are declared, and uncertainty is transitions, which has none; leave "
+                    "out one of the two"
+                )
+        elif isinstance(self.worlds, str | Path):
+            found, sha = read_declared(self.worlds)
+        else:
+            found = declared({} if self.worlds is None else self.worlds)
+        object.__setattr__(self, "_declared", found)
+        if sha is not None:
+            noted = {"path": str(self.worlds), "sha256": sha}
+            object.__setattr__(self, "_worlds_file", noted)
+
+    @property
+    def worlds_file(self) -> Mapping[str, str] | None:
+        """The file that its worlds were read from, with its hash; None where there was none."""
+        return self._worlds_file
+
+    @property
+    def began(self) -> Mapping[str, Any]:
+        """Settings that a resumed training began with and today's defaults would change."""
+        return self._began
+
+    @property
+    def declared(self) -> Declared | None:
+        """The worlds that robust methods are trained in; None with transitions."""
+        return self._declared
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -127,7 +171,8 @@ class TrainConfig:
     @property
     def resolved(self) -> dict[str, Any]:
         """The algorithm's preset with this configuration's own settings."""
-        return resolve(self.algorithm, {**self._began, **self.settings}, self.steps)
+        given = {**self._began, **self.settings}
+        return resolve(self.algorithm, given, self.steps, self.uncertainty)
 
     def as_begun(self, began: Mapping[str, Any]) -> "TrainConfig":
         """The same with these settings in place of today's defaults."""
@@ -148,7 +193,7 @@ class TrainConfig:
                 f"share; give it to all of them as --set {shared[0]}=…, or train them apart"
             )
         given = {**self._began, **self.settings, **changes}
-        return resolve(self.algorithm, given, self.steps)
+        return resolve(self.algorithm, given, self.steps, self.uncertainty)
 
     def folder(self, member: Member) -> Path:
         """The run folder of a member."""
@@ -165,6 +210,9 @@ class TrainConfig:
             if f.name not in ("methods", "seeds", "settings")
         }
         shared["out"] = str(self.out)
+        shared["worlds"] = None if self.declared is None else self.declared.record()
+        if self._worlds_file is not None:
+            shared["worlds_file"] = dict(self._worlds_file)
         own = {"method": member.method, "seed": member.seed}
         settings = self.settings_of(member)
         return {**shared, **own, "settings": settings, "population": self._population()}
@@ -187,17 +235,44 @@ class TrainConfig:
         if not all(isinstance(population[name], list) for name in shared[:2]):
             raise InputError("config.yaml has a population whose methods or seeds are no list")
         own = {f.name for f in fields(cls)} - {"out", *shared}
-        derived = {"out", "method", "seed", "settings", "population"}
+        derived = {"out", "method", "seed", "settings", "population", "worlds_file"}
         if unknown := set(described) - own - derived:
             raise InputError(f"config.yaml has the unknown entries {', '.join(map(str, unknown))}")
         if missing := {"env", "algorithm", "steps"} - set(described):
             raise InputError(f"config.yaml lacks {', '.join(sorted(missing))}")
-        given = {name: described[name] for name in own & set(described)}
-        return cls(out=out, **given, **{name: population[name] for name in shared})
+        # Runs from before there were worlds are about transitions.
+        given = {"uncertainty": "transitions"}
+        given |= {name: described[name] for name in own & set(described)}
+        noted = described.get("worlds_file")
+        check_worlds_file(noted)
+        found = cls(out=out, **given, **{name: population[name] for name in shared})
+        return found.read_from(noted)
+
+    def read_from(self, noted: Any) -> "TrainConfig":
+        """The same, with a note of the file that its worlds were once read from."""
+        kept = copy(self)
+        if isinstance(noted, Mapping):
+            object.__setattr__(kept, "_worlds_file", dict(noted))
+        return kept
 
     def _population(self) -> dict[str, Any]:
         shared = {"methods": list(self.methods), "seeds": list(self.seeds)}
         return {**shared, "settings": dict(self.settings)}
+
+
+def check_worlds_file(noted: Any) -> None:
+    """Raise an `InputError` if the file that worlds were read from says something else by now."""
+    if not isinstance(noted, Mapping) or not isinstance(noted.get("path"), str):
+        return
+    try:
+        sha = read_declared(noted["path"])[1] if Path(noted["path"]).is_file() else None
+    except InputError:
+        sha = ""
+    if sha is not None and sha != noted.get("sha256"):
+        raise InputError(
+            f"worlds file {noted['path']} has changed since the run began; put it back as it was, "
+            "or train anew into another folder"
+        )
 
 
 def _labels(methods: Any) -> tuple[str, ...]:
@@ -212,6 +287,13 @@ def _labels(methods: Any) -> tuple[str, ...]:
 
 def _check_method(config: TrainConfig, member: Member) -> None:
     method, settings = member.variant.method, config.settings_of(member)
+    elsewhere = {"nominal": "transitions", "probes_only": "worlds"}.get(method, config.uncertainty)
+    if elsewhere != config.uncertainty:
+        instead = {"nominal": "probes_only", "probes_only": "nominal"}[method]
+        raise InputError(
+            f"method {method} is one of uncertainty={elsewhere}, and uncertainty is "
+            f"{config.uncertainty}; use {instead}, which has ε = 0 there"
+        )
     if method == "wr2l" and config.algorithm != "ppo":
         raise InputError(
             f"method wr2l trains with ppo, and algorithm is {config.algorithm!r}; use ppo, or "

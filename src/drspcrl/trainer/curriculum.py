@@ -29,6 +29,7 @@ class Curricula:
     """
 
     def __init__(self, config: "TrainConfig", length: int, divergence: "Divergence"):
+        in_worlds = config.uncertainty == "worlds"
         shared = config.resolved
         at_once = shared.get("rollout_size", shared["envs_per_member"])
         self.every = max(shared["curriculum_every"], at_once)
@@ -42,10 +43,14 @@ class Curricula:
         self._curricula = []
         for member in config.members:
             settings = config.settings_of(member)
-            own = {name: settings[name] for name in DEFAULTS}
+            own = {name: settings[name] for name in DEFAULTS if name in settings}
             discount = settings["discount"]
             self._curricula.append(
-                curriculum(member.variant.method, own, iterations, discount, divergence)
+                curriculum(
+                    *(member.variant.method, own, iterations, discount, divergence),
+                    worlds=in_worlds,
+                    gated=bool(settings.get("probe_every", 0)),
+                )
             )
         self.states = [
             rule.init(member.seed)
@@ -86,18 +91,21 @@ class Curricula:
         used: np.ndarray,
         peers: float = float("nan"),
     ) -> None:
-        numbers = ("multiplier", "slope", "robust_value", "start_value", "value_spread")
-        signal = Signal(
-            step=self.iteration,
-            epsilon=float(used[k]),
-            episode_return=float(returns[k]),
-            draws=np.asarray(told["draws"][k], np.float64) if told else np.empty((0, 0)),
-            peers_epsilon=peers,
-            **{
-                name: float(told[name][k]) if told else float("nan")
-                for name in (*numbers, "reward_scale")
-            },
-        )
+        known: dict[str, Any] = {
+            name: float(values[k]) if values[k].ndim == 0 else np.asarray(values[k], np.float64)
+            for name, values in told.items()
+            if name in Signal._fields
+        }
+        needed = ("multiplier", "slope", "robust_value", "start_value", "value_spread")
+        unknown: dict[str, Any] = dict.fromkeys((*needed, "reward_scale"), float("nan"))
+        own: dict[str, Any] = {
+            "step": self.iteration,
+            "epsilon": float(used[k]),
+            "peers_epsilon": peers,
+        }
+        own |= {"episode_return": float(returns[k])}
+        given = {**unknown, "draws": np.empty((0, 0)), **known, **own}
+        signal = Signal(**given)
         self.states[k] = self._curricula[k].update(self.states[k], signal)
 
     def trees(self) -> list[dict[str, Any]]:

@@ -32,8 +32,8 @@ class Judge:
         playing = np.ones(observation.shape[:2], bool)
         while playing.any():
             outcome = self._collector.step(act(observation))
-            returns += np.where(playing, outcome[..., -3], 0.0)
-            playing &= outcome[..., -1] == 0
+            returns += np.where(playing, outcome[..., 2 * size], 0.0)
+            playing &= outcome[..., 2 * size + 2] == 0
             observation = outcome[..., :size].copy()
         return returns
 

@@ -94,10 +94,25 @@ class Loop(ABC):
                 f"give one finite number ≥ 0 for each of the {len(now)} members"
             )
         self.uncertainty = self.uncertainty._replace(epsilon=jax.device_put(values, now.sharding))
+        if self.collector.worlds is not None:
+            self.collector.worlds.set_radius(values)
 
     def deterministic_actions(self, observations: np.ndarray) -> np.ndarray:
         """What the policies do when judged: [M, n, O] → [M, n, A]."""
         return np.asarray(self._act_deterministic(self.state, observations))
+
+    def _probe_episodes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """First observations and worlds of the newest probe episodes, [M, K, ...] each."""
+        worlds = self.collector.worlds
+        return None if worlds is None else worlds.probe_episodes()[:2]
+
+    def _with_episodes(self, signal: Mapping[str, Array]) -> dict[str, np.ndarray]:
+        """A signal on the host, with what the episodes in worlds say beside it."""
+        told = {name: np.asarray(numbers) for name, numbers in signal.items()}
+        worlds = self.collector.worlds
+        if worlds is None or not told:
+            return told
+        return told | worlds.said(told["probe_values"])
 
     def _jit_deterministic(self) -> None:
         self._act_deterministic = jax.jit(jax.vmap(self.learner.act_deterministic))
@@ -110,17 +125,32 @@ def member_keys(seeds: Sequence[int], use: int, place: Device) -> Array:
 
 
 def unpack(outcome: Array, size: int) -> Outcome:
-    """The parts of a `Collector.step` of one member, [E, 2O + 3]."""
+    """The parts of a `Collector.step` of one member, [E, 2O + 3 + W].
+
+    Observations carry the world of their episode behind the task's readings. At an episode's end
+    that of the true successor is the next episode's: nothing is learned from it, because a
+    transition's world is that of the observation it began with.
+    """
+    world = outcome[..., 2 * size + 3 :]
     return Outcome(
-        observation=outcome[..., :size],
-        final_observation=outcome[..., size:-3],
-        reward=outcome[..., -3],
-        terminated=outcome[..., -2] > 0,
-        ended=outcome[..., -1] > 0,
+        observation=jnp.concatenate([outcome[..., :size], world], axis=-1),
+        final_observation=jnp.concatenate([outcome[..., size : 2 * size], world], axis=-1),
+        reward=outcome[..., 2 * size],
+        terminated=outcome[..., 2 * size + 1] > 0,
+        ended=outcome[..., 2 * size + 2] > 0,
     )
+
+
+def blank_outcome(first: np.ndarray, size: int) -> np.ndarray:
+    """First observations [M, E, O + W] as an outcome that `unpack` reads, with no step before."""
+    nothing = np.zeros((*first.shape[:2], size + 3), np.float32)
+    return np.concatenate([first[..., :size], nothing, first[..., size:]], axis=-1)
 
 
 def stacked_hyper(kind: type, settings: Sequence[Mapping[str, Any]]) -> Any:
     """The numbers of `kind` from the settings of each member, [M] each."""
-    numbers = {name: [float(own[name]) for own in settings] for name in kind._fields}
+    missing = kind._field_defaults  # such as settings of another form of uncertainty
+    numbers = {
+        name: [float(own.get(name, missing.get(name))) for own in settings] for name in kind._fields
+    }
     return kind(**{name: jnp.array(values, jnp.float32) for name, values in numbers.items()})

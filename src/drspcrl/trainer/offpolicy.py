@@ -16,7 +16,7 @@ from drspcrl.learners.population import over_members, sample_block, update_block
 from drspcrl.learners.replay import Batch, Replay
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.compiling import acting_options, learning_options
-from drspcrl.trainer.loop import Device, Loop, member_keys, unpack
+from drspcrl.trainer.loop import Device, Loop, blank_outcome, member_keys, unpack
 
 INIT, ACT, SAMPLE, UPDATE, PROBE = range(5)
 PROBED_STATES = 256
@@ -82,8 +82,7 @@ class OffPolicyLoop(Loop):
         init = partial(learner.init, observation_size=self._size, action_size=collector.action_size)
         self.state = jax.jit(jax.vmap(init))(member_keys(seeds, INIT, device))
         self.replay = self._empty_replay(first, min(settings["buffer_size"], steps))
-        padding = np.zeros((*first.shape[:2], self._size + 3), np.float32)
-        self._outcome = jax.device_put(np.concatenate([first, padding], axis=-1), device)
+        self._outcome = jax.device_put(blank_outcome(first, self._size), device)
         self._probed = self._unprobed()
         self.metrics = self._unmeasured() | self._probed
 
@@ -138,14 +137,15 @@ class OffPolicyLoop(Loop):
         )
         self._probed = found.log
         self.metrics = self.metrics | found.log
-        return {name: np.asarray(numbers) for name, numbers in found.signal.items()}
+        if self.learner.uncertainty.coordinates:  # a tilt is learned by looking
+            self.state = self.state._replace(robust=found.known)
+        return self._with_episodes(found.signal)
 
     def restart(self, first: np.ndarray) -> None:
         """See `Loop`; what the lost episodes brought stays in the replay."""
         place = jax.device_put(first, self._memory)
         self.replay = jax.jit(jax.vmap(replays.begin), donate_argnums=0)(self.replay, place)
-        padding = np.zeros((*first.shape[:2], self._size + 3), np.float32)
-        self._outcome = jax.device_put(np.concatenate([first, padding], axis=-1), self._device)
+        self._outcome = jax.device_put(blank_outcome(first, self._size), self._device)
 
     def extend(self, steps: int) -> None:
         """See `Loop`; a replay that the shorter run bounded grows, and keeps what it holds."""
@@ -203,7 +203,7 @@ class OffPolicyLoop(Loop):
 
     def _shown(self) -> SignalInputs:
         """What the members' uncertainty is shown beside their replay."""
-        return SignalInputs(self._starts)
+        return SignalInputs(self._starts, self._probe_episodes())
 
     def _unmeasured(self) -> dict[str, Array]:
         """The metrics of an update as nan, so that their names are known from the start."""

@@ -70,6 +70,7 @@ class OnPolicyLoop(Loop):
         if learner.uncertainty.paced:
             self._starts = jax.device_put(collector.starts(), device)
         self._observation = collector.reset()
+        self._width = 2 * self._size + 3 + collector.coordinates
         acting = (self.state, self._observation, self.uncertainty, self._act_keys)
         self._drawn = jax.eval_shape(jax.vmap(learner.act), *acting)[1]
         self._signal = self._unmeasured()
@@ -77,7 +78,7 @@ class OnPolicyLoop(Loop):
     def iterate(self) -> None:
         """Collect a rollout and learn from it."""
         shape = (self.collector.members, self._length, self._envs)
-        outcomes = np.empty((*shape, 2 * self._size + 3), np.float32)
+        outcomes = np.empty((*shape, self._width), np.float32)
         drawn = self._blank_rollout()
         progress = np.float32(min(1.0, self.steps / self._total))
         # Handing over an array takes longer than a small network does: only what acting needs.
@@ -94,7 +95,7 @@ class OnPolicyLoop(Loop):
             )
             acting = acting._replace(observations=moments)
             outcomes[:, t] = self.collector.step(np.asarray(actions))
-            self._observation = outcomes[:, t, :, : self._size].copy()
+            self._observation = self._newest(outcomes[:, t])
             self.steps += self._envs
         self.state = self.state._replace(observations=acting.observations)
         self.state, self.metrics, self._signal = self._update(
@@ -124,17 +125,24 @@ class OnPolicyLoop(Loop):
         It is a by-product of the update: values are those of the critic that gave the targets, in
         units of normalised rewards. Before the first update, all is nan; of plain learners, empty.
         """
-        return {name: np.asarray(numbers) for name, numbers in self._signal.items()}
+        return self._with_episodes(self._signal)
 
     def _shown(self) -> SignalInputs | None:
         """What the members' uncertainty is shown beside their rollouts."""
-        return None if self._starts is None else SignalInputs(self._starts)
+        if self._starts is None:
+            return None
+        return SignalInputs(self._starts, self._probe_episodes())
+
+    def _newest(self, outcome: np.ndarray) -> np.ndarray:
+        """What to act on next, with the world behind it."""
+        world = outcome[..., 2 * self._size + 3 :]
+        return np.concatenate([outcome[..., : self._size], world], axis=-1)
 
     def _unmeasured(self) -> dict[str, Array]:
         """The signal of an update as nan, so that its names are known from the start."""
         if not self.learner.uncertainty.paced:
             return {}
-        shape = (self.collector.members, self._length, self._envs, 2 * self._size + 3)
+        shape = (self.collector.members, self._length, self._envs, self._width)
         members = (self.state, self._blank_rollout(), np.zeros(shape, np.float32), self._shown())
         numbers = (self.hyper, self.uncertainty, self._update_keys)
         told = jax.eval_shape(self._update, *members, *numbers, np.int32(0), np.float32(0.0))[2]
@@ -177,6 +185,7 @@ class OnPolicyLoop(Loop):
         ) -> tuple[PPOState, dict[str, Array], dict[str, Array]]:
             seen = unpack(outcomes, size)._asdict()
             del seen["observation"]
+            seen["final_observation"] = seen["final_observation"][..., :size]
             key = jax.random.fold_in(key, steps)
             rollout = Rollout(**drawn._asdict(), **seen, shown=shown)
             return learner.update(state, rollout, hyper, strength, key, progress)

@@ -20,7 +20,7 @@ from drspcrl.checkpoint import Saved
 from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.trainer.algorithms import as_policy, make_loop, policy_parts
-from drspcrl.trainer.collector import LOGGING, PACING, Collector
+from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.curriculum import Curricula
 from drspcrl.trainer.estimate import check_room, choose_devices, estimate
@@ -33,6 +33,14 @@ from drspcrl.trainer.stopping import Stop
 from drspcrl.trainer.tracking import Tracker
 from drspcrl.trainer.uncertainty import ball, member_uncertainty, warn_if_unwise
 from drspcrl.trainer.world import World, perturbations_of
+from drspcrl.trainer.worlds import (
+    enter_worlds,
+    in_worlds,
+    measured,
+    show_worlds,
+    world_uncertainty,
+)
+from drspcrl.worlds.episodes import LOGGING, PACING, ROLES
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO)
 
@@ -56,6 +64,7 @@ def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ..
     """
     console = console or Console()
     check_unused(config)
+    config = measured(config)
     if config.deterministic:
         ask_for_determinism()
     trainer = Trainer(config, console)
@@ -102,14 +111,21 @@ class Trainer:
         )
         self.stop = Stop(config.time_limit)
         length = total or config.steps
-        self.curricula = Curricula(config, length, ball(settings))
+        self.curricula = Curricula(config, length, ball(settings, config.uncertainty == "worlds"))
         each = [config.settings_of(member) for member in members]
         plain = [member.plain for member in members]
         self._paced = not all(plain)
-        against = member_uncertainty(each, self.curricula.epsilon, plain) if self._paced else None
-        self._warn_if_unwise(each, plain)
+        against = worlds = None
+        if in_worlds(config):
+            model = enter_worlds(config, collector, self.curricula.epsilon)
+            worlds = world_uncertainty(config, model, self.curricula.epsilon)
+            show_worlds(model, float(worlds[1].budget.max()), console)
+        elif self._paced:
+            against = member_uncertainty(each, self.curricula.epsilon, plain)
+            self._warn_if_unwise(each, plain)
         self.loop = make_loop(
-            config.algorithm, settings, collector, seeds, length, device, memory, against, each
+            *(config.algorithm, settings, collector, seeds, length, device, memory),
+            *(against, each, worlds),
         )
         self.alive = np.ones(len(members), bool)
         self.folders: Sequence[RunFolder] = ()
@@ -292,6 +308,7 @@ class Trainer:
         count, returns, lengths = loop.collector.episodes.take(LOGGING)
         radii = np.asarray(loop.uncertainty.epsilon)
         learned = {name: np.asarray(values) for name, values in loop.metrics.items()}
+        in_worlds = self._world_numbers()
         rows = []
         for k in range(len(self.folders)):
             row: dict[str, float] = {
@@ -304,9 +321,18 @@ class Trainer:
             }
             if self.judge is not None:
                 row["evaluation_return"] = math.nan if scores is None else float(scores[k])
-            row |= {name: float(values[k]) for name, values in learned.items()}
+            row |= {name: float(values[k]) for name, values in (learned | in_worlds).items()}
             rows.append(row | self.world.metrics(k))
         return rows
+
+    def _world_numbers(self) -> dict[str, np.ndarray]:
+        """What the episodes in worlds say, [M] each; nothing where there are none."""
+        worlds = self.loop.collector.worlds
+        if worlds is None:
+            return {}
+        means = worlds.take(LOGGING)
+        returns = {f"{role}_return": means[:, k] for k, role in enumerate(ROLES) if k}
+        return worlds.newest | returns
 
     def __enter__(self) -> "Trainer":
         return self

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from drspcrl.curricula.settings import DEFAULTS, CurriculumSettings
+from drspcrl.curricula.settings import DEFAULTS, RULES, WORLD_RULES, CurriculumSettings
 from drspcrl.errors import InputError
 from drspcrl.presets import preset
+from drspcrl.worlds.settings import WORLD_DEFAULTS, resolved_worlds
 
 # name → (least, most); every other number must be positive.
 _RANGES = {
@@ -42,34 +43,87 @@ _CHOICES = {
     "wr2l_hessian": ("sensitivity", "zeroth_order"),
 }
 
+# What the nominal models of transitions and their duals are made of.
+TRANSITION_SETTINGS = (
+    *("nominal", "sensor", "actuator", "process", "relative", "rollout_noise", "level_spread"),
+    *("rollout_gusts", "draws", "dual", "actor_draws", "draw_precision"),
+)
+# What curricula read in worlds alone, and the rule that is the default there.
+WORLD_CURRICULUM = ("pace_limit", "premium_bound", "calibration_bound", "calibration_radius")
+WORLD_RULE = {"rule": "price"}
+
 # What shapes the one program that all members run; every other setting may differ among them.
 POPULATION_SETTINGS = (
     *("envs_per_member", "hidden", "batch_size", "buffer_size", "learning_starts"),
     *("updates_per_step", "actor_every", "rollout_size", "epochs", "minibatches"),
     *("curriculum_every", "nominal", "relative", "draws", "divergence", "dual", "actor_draws"),
-    *("draw_precision", "wr2l_every", "wr2l_pairs", "wr2l_horizon", "wr2l_states", "wr2l_hessian"),
+    *(
+        "price_states",
+        "bounded_targets",
+        "tilt_form",
+        "draw_precision",
+        "wr2l_every",
+        "wr2l_pairs",
+        "wr2l_horizon",
+        "wr2l_states",
+        "wr2l_hessian",
+    ),
 )
 
 
-def resolve(algorithm: str, changes: Mapping[str, Any], steps: int) -> dict[str, Any]:
+def resolve(
+    algorithm: str, changes: Mapping[str, Any], steps: int, uncertainty: str = "transitions"
+) -> dict[str, Any]:
     """The preset of an algorithm and the curricula's defaults with the user's changes, checked.
+
+    Settings that belong to the other form of uncertainty are not there.
 
     Raises:
         InputError: an unknown name, a value of another kind or out of range, sizes that do not fit.
     """
+    in_worlds = uncertainty == "worlds"
     settings = preset(algorithm)
+    own = WORLD_DEFAULTS if in_worlds else {}
+    paced_by = {n: v for n, v in DEFAULTS.items() if in_worlds or n not in WORLD_CURRICULUM}
+    if in_worlds:
+        settings = {n: v for n, v in settings.items() if n not in TRANSITION_SETTINGS}
     for name, value in changes.items():
-        if name not in settings and name not in DEFAULTS:
-            raise InputError(_unknown(algorithm, name, sorted({*settings, *DEFAULTS})))
+        if name not in settings and name not in paced_by and name not in own:
+            raise InputError(
+                _unknown(algorithm, name, sorted({*settings, *paced_by, *own}), uncertainty)
+            )
         if name in settings:
             settings[name] = _like(name, value, settings[name])
     _check_sizes(settings, steps)
-    _check_uncertainty(settings)
-    paced = CurriculumSettings.of({n: v for n, v in changes.items() if n in DEFAULTS})
-    return settings | asdict(paced)
+    if in_worlds:
+        settings |= resolved_worlds(changes)
+        paced_by = {**paced_by, **WORLD_RULE}
+    else:
+        _check_uncertainty(settings)
+    given = {n: v for n, v in changes.items() if n in paced_by}
+    paced = CurriculumSettings.of((WORLD_RULE if in_worlds else {}) | given)
+    _check_rule(paced.rule, in_worlds)
+    return settings | {n: v for n, v in asdict(paced).items() if n in paced_by}
 
 
-def _unknown(algorithm: str, name: str, known: list[str]) -> str:
+def _check_rule(rule: str, in_worlds: bool) -> None:
+    if (rule in WORLD_RULES) != in_worlds:
+        allowed = [r for r in RULES if (r in WORLD_RULES) == in_worlds]
+        form = "worlds" if in_worlds else "transitions"
+        raise InputError(
+            f"rule is {rule!r}, which is not for uncertainty={form}; "
+            f"choose one of {', '.join(allowed)}"
+        )
+
+
+def _unknown(algorithm: str, name: str, known: list[str], uncertainty: str) -> str:
+    if name in TRANSITION_SETTINGS and uncertainty == "worlds":
+        return (
+            f"setting {name!r} is about noise in every transition; tolerances of worlds are "
+            "declared in a file (--worlds), or give --uncertainty transitions"
+        )
+    if uncertainty != "worlds" and name in {*WORLD_DEFAULTS, *WORLD_CURRICULUM}:
+        return f"setting {name!r} is about worlds; leave out --uncertainty transitions"
     near = difflib.get_close_matches(str(name), known, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}? It has" if near else "it has"
     return f"{algorithm} has no setting {name!r}; {hint} {', '.join(known)}"

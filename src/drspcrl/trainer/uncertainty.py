@@ -20,7 +20,7 @@ from drspcrl.learners.dual import (
 from drspcrl.nominal import Noise, NominalModel, Scales, Single, Strength
 from drspcrl.nominal.noise import KINDS
 
-DIVERGENCES = {
+DIVERGENCES: dict[str, Divergence] = {
     "kl": KL(NEWTON_STEPS),
     "chi2": ChiSquared(),
     "tv": TotalVariation(),
@@ -31,9 +31,13 @@ DIVERGENCES = {
 _WASSERSTEIN = Wasserstein([[0.0, 1.0], [1.0, 0.0]], order=2.0)
 
 
-def ball(settings: Mapping[str, Any]) -> Divergence:
-    """The divergence whose ball ε is the radius of, as curricula know it."""
-    return {**DIVERGENCES, "wasserstein": _WASSERSTEIN}[settings["divergence"]]
+def ball(settings: Mapping[str, Any], worlds: bool = False) -> Divergence:
+    """The divergence whose ball ε is the radius of, as curricula know it.
+
+    In worlds that is a Wasserstein ball around the simulator, see docs/worlds.md.
+    """
+    name = "wasserstein" if worlds else settings["divergence"]
+    return {**DIVERGENCES, "wasserstein": _WASSERSTEIN}[name]
 
 
 def member_uncertainty(

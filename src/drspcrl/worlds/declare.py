@@ -112,9 +112,9 @@ class Declared:
     sensor: float = 0.2
     """Scale of the sensors' noise level, half-normal; absolute, or in units of each reading's
     spread (`sensor_unit`)."""
-    sensor_unit: str = "auto"
+    sensor_unit: str | tuple[float, ...] = "auto"
     """absolute, relative to each reading's spread under random actions, or auto: absolute on the
-    paper's four tasks, relative elsewhere."""
+    paper's four tasks, relative elsewhere; or the unit of each reading itself, as a list."""
     actuator: float = 0.3
     """Scale of the actuators' noise level, half-normal, for actions in [−1, 1]."""
     bias: float = 0.0
@@ -127,11 +127,9 @@ class Declared:
     def __post_init__(self) -> None:
         object.__setattr__(self, "physics", _physics(self.physics))
         object.__setattr__(self, "parameters", _parameters(self.parameters))
-        for name, allowed in (("law", LAWS), ("sensor_unit", SENSOR_UNITS)):
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"worlds: {name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}"
-                )
+        if self.law not in LAWS:
+            raise InputError(f"worlds: law is {self.law!r}; choose one of {', '.join(LAWS)}")
+        object.__setattr__(self, "sensor_unit", _sensor_unit(self.sensor_unit))
         for name in ("sensor", "actuator", "bias"):
             object.__setattr__(self, name, _tolerance(f"worlds: {name}", getattr(self, name)))
         object.__setattr__(self, "presence", _presence(self.presence))
@@ -163,6 +161,8 @@ class Declared:
     def record(self) -> dict[str, Any]:
         """Everything as plain data, from which `declared` makes the same again."""
         plain = asdict(self)
+        if not isinstance(self.sensor_unit, str):
+            plain["sensor_unit"] = list(self.sensor_unit)
         plain["physics"], plain["presence"] = dict(self.physics), dict(self.presence)
         plain["parameters"] = [
             {k: v for k, v in entry.items() if not (isinstance(v, float) and math.isinf(v))}
@@ -219,8 +219,8 @@ def _physics(given: Any) -> dict[str, float]:
     for name in given:
         if str(name).split(":")[0] not in PARAMETERS:
             raise InputError(
-                f"worlds: unknown physics parameter {name!r}; there are {_list(PARAMETERS)}, or one "
-                "component such as mass:torso"
+                f"worlds: unknown physics parameter {name!r}; there are {_list(PARAMETERS)}, "
+                "or one component such as mass:torso"
             )
     return {str(name): _tolerance(f"worlds: physics {name}", t) for name, t in given.items()}
 
@@ -248,6 +248,18 @@ def _parameters(given: Any) -> tuple[Parameter, ...]:
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"worlds: parameter {twice[0]!r} is declared twice; declare it once")
     return tuple(made)
+
+
+def _sensor_unit(given: Any) -> str | tuple[float, ...]:
+    if isinstance(given, str) and given in SENSOR_UNITS:
+        return given
+    numbers: list[Any] = list(given) if isinstance(given, list | tuple) else []
+    if not numbers or not all(_is_number(size) and 0 < size < math.inf for size in numbers):
+        raise InputError(
+            f"worlds: sensor_unit is {given!r}; choose one of {', '.join(SENSOR_UNITS)}, or give a "
+            "positive number for each reading"
+        )
+    return tuple(float(size) for size in numbers)
 
 
 def _presence(given: Any) -> dict[str, float]:

@@ -16,6 +16,10 @@ _STREAM = 0x776F726C  # apart from every other use of the same seed
 TRAINED, PROBE, ANCHOR = range(3)
 """What an episode is for: training at the curriculum's radius, at the full budget, at 0."""
 ROLES = ("trained", "probe", "anchor")
+LOGGING, PACING = range(2)  # who asks how the episodes went
+FEWEST = 8
+"""Probe episodes from which on a critic is said to be calibrated or not."""
+_MEMORY = 0.8  # weight of the past in the moving average of the anchors' returns
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,11 @@ class EpisodeWorlds:
         self._probe_world = np.zeros((self.members, window, model.size), np.float32)
         self._probe_gain = np.full((self.members, window), np.nan)
         self._probes = np.zeros(self.members, np.int64)
+        # Moving average of the anchors' returns, and the highest that it has been.
+        self._level = np.full(self.members, np.nan)
+        self._best = np.full(self.members, np.nan)
+        self._rank = np.full(self.members, np.nan)
+        self._error = np.full(self.members, np.nan)
 
     @property
     def active(self) -> np.ndarray:
@@ -154,6 +163,53 @@ class EpisodeWorlds:
         self._return[:, asker] = 0.0
         return mean
 
+    def said(self, probe_values: np.ndarray) -> dict[str, np.ndarray]:
+        """What the episodes say to curricula, [M] each; see docs/worlds.md.
+
+        Args:
+            probe_values: the critic's V(s₀, f) of `probe_episodes`, [M, K].
+        """
+        means = self.take(PACING)
+        fresh = ~np.isnan(means[:, ANCHOR])
+        past = np.where(np.isnan(self._level), means[:, ANCHOR], self._level)
+        level = _MEMORY * past + (1 - _MEMORY) * means[:, ANCHOR]
+        self._level[fresh] = level[fresh]
+        self._best[fresh] = np.fmax(self._best, self._level)[fresh]
+        self._error[:], self._rank[:] = self.calibration(np.asarray(probe_values, float))
+        returns = {f"{role}_return": means[:, k] for k, role in enumerate(ROLES)}
+        return self.newest | returns
+
+    @property
+    def newest(self) -> dict[str, np.ndarray]:
+        """What was said last about premium and calibration, [M] each."""
+        return {
+            "premium": self.premium,
+            "calibration": self._rank,
+            "calibration_error": self._error,
+        }
+
+    @property
+    def premium(self) -> np.ndarray:
+        """What robustness costs in the simulator as it is: 1 − J(ρ = 0)/best so far, [M]."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (self._best - self._level) / np.abs(self._best)
+
+    def calibration(self, probe_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of V(s₀, f) against the discounted returns that followed, over probe episodes, [M] each.
+
+        Returns:
+            Mean absolute error over mean absolute return, and Spearman's rank correlation; nan
+            with fewer than `FEWEST` episodes.
+        """
+        error, rank = np.full(self.members, np.nan), np.full(self.members, np.nan)
+        for k in range(self.members):
+            known = np.isfinite(self._probe_gain[k])
+            if known.sum() >= FEWEST:
+                gain, value = self._probe_gain[k, known], probe_values[k, known]
+                error[k] = np.mean(np.abs(value - gain)) / max(np.mean(np.abs(gain)), 1e-8)
+                rank[k] = rank_correlation(value, gain)
+        return error, rank
+
     def probe_episodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The newest probe episodes: first observations, worlds, discounted returns (nan: none)."""
         return self._probe_first, self._probe_world, self._probe_gain
@@ -198,6 +254,7 @@ class EpisodeWorlds:
 _SAVED = (
     *("rho", "features", "role", "_episode", "_first", "_gain", "_weight", "_plain"),
     *("_count", "_return", "_probe_first", "_probe_world", "_probe_gain", "_probes"),
+    *("_level", "_best", "_rank", "_error"),
 )
 
 

@@ -1,7 +1,7 @@
 """The worlds of one task: coordinates, their law, and what they mean to simulator and critic."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,12 @@ from scipy import special
 
 from drspcrl.envs.components import DEFAULT_PARAMETERS, Components
 from drspcrl.errors import InputError
-from drspcrl.worlds.declare import KINDS, PARAMETER_LAWS, REACH, Declared, Parameter
+from drspcrl.worlds.declare import KINDS, REACH, Declared, Parameter
 
 PRESENT = 0.5
 """Probability that a kind is present in a world, where nothing else is declared."""
 NORMAL, UNIFORM, ABOVE, BELOW = range(4)
-_LAW = dict(zip(PARAMETER_LAWS, (NORMAL, UNIFORM, ABOVE, BELOW), strict=True))
+_LAW: dict[str, int] = {"normal": NORMAL, "uniform": UNIFORM, "above": ABOVE, "below": BELOW}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class WorldModel:
         u = xp.where(laws == UNIFORM, erf(normal / math.sqrt(2.0)), clipped)
         u = xp.where(laws == ABOVE, xp.abs(clipped), u)
         u = xp.where(laws == BELOW, -xp.abs(clipped), u)
-        present = uniform[..., :-1] < xp.asarray(self.presence, dtype=uniform.dtype)
+        likely = xp.asarray(self.presence, dtype=uniform.dtype)
+        present = uniform[..., :-1] < xp.broadcast_to(likely, uniform[..., :-1].shape)
         u = xp.where(present[..., self.kind], u, xp.zeros_like(u))
         return u * uniform[..., -1:] if self.ball else u
 
@@ -116,14 +117,15 @@ class WorldModel:
                 name = f"{family} ({count} components)" if count > 1 else self.names[own[0]]
                 rows.append((name, "× nominal", f"{low:.2f} to {high:.2f}"))
         for kind, unit in (("sensor", "sd, half-normal"), ("actuator", "sd, half-normal")):
-            for k in self.columns(kind):
-                rows.append((f"{kind} noise", unit, f"{budget * self.tolerance[k]:.3g}"))
+            rows += [
+                (f"{kind} noise", unit, f"{budget * self.tolerance[k]:.3g}")
+                for k in self.columns(kind)
+            ]
         if len(columns := self.columns("bias")):
             size = f"± {budget * self.tolerance[columns[0]]:.3g}"
             rows.append(("sensor bias", "sd, per episode", size))
-        for parameter in self.parameters:
-            rows.append((parameter.name, parameter.law, _range_of(parameter, budget)))
-        return rows
+        own = ((p.name, p.law, _range_of(p, budget)) for p in self.parameters)
+        return [*rows, *own]
 
 
 def world_model(
@@ -187,7 +189,7 @@ def world_model(
     )
 
 
-def sensor_spread(observations: np.ndarray, names: Sequence[str] = ()) -> np.ndarray:
+def sensor_spread(observations: np.ndarray) -> np.ndarray:
     """The standard deviation of each reading over observations [n, O], the unit of its noise.
 
     Raises:
@@ -196,7 +198,7 @@ def sensor_spread(observations: np.ndarray, names: Sequence[str] = ()) -> np.nda
     spread = np.std(np.asarray(observations, float), axis=0)
     still = np.flatnonzero(~(spread > 0))
     if still.size:
-        which = ", ".join(names[k] if names else f"number {k}" for k in still[:8])
+        which = ", ".join(f"number {k}" for k in still[:8])
         raise InputError(
             f"sensor noise is relative to each reading's spread, and {len(still)} of "
             f"{len(spread)} readings did not change in {len(observations):,} random steps "

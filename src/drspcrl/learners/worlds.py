@@ -1,0 +1,381 @@
+"""Uncertainty in worlds: what differs from the simulator stays for an episode.
+
+The critic sees the world f = r·u of the episode, the policy does not: it sees o = s + σ_f·noise
+and its action arrives as clip(π(o) + ν_f·noise). Nothing else changes, so that learning costs what
+the plain learner costs:
+
+    target and actor    one fresh draw of sensor and actuator noise at the transition's own f
+    price               max(0, −d/dρ E[V(s, ρ·u)]) / E|V|
+    tilt                inf over KL(q‖P_ρ) ≤ τ of E_q V(s₀, f), as weights on the actor's loss
+
+Observations carry the world behind the task's own readings, [..., O + W].
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.scipy.special import erf
+
+from drspcrl.divergences import KL, Divergence
+from drspcrl.learners import normalization
+from drspcrl.learners.actor_critic import split_world
+from drspcrl.learners.experience import Rollout, SignalInputs, successors
+from drspcrl.learners.normalization import Moments
+from drspcrl.learners.replay import Batch
+from drspcrl.learners.threefry import normal
+from drspcrl.learners.uncertainty import (
+    Ahead,
+    Backup,
+    NoisyInputs,
+    NoisyValue,
+    Told,
+    Uncertainty,
+    Value,
+)
+from drspcrl.worlds.declare import KINDS
+from drspcrl.worlds.model import WorldModel
+
+RADII = 11
+"""Radii from 0 to ε_budget at which a signal says what the critic expects."""
+CANDIDATES = 64
+"""Worlds over which a tilt is solved."""
+STATES = 256
+"""Visited states at which PPO's price is taken."""
+# Uses of a key beside the plain learner's, far from what `split` makes of the same key.
+_NOISE, _SIGNAL = (1 << 30) + 4, (1 << 30) + 5
+
+
+class WorldStrength(NamedTuple):
+    """How strong the uncertainty is for a member.
+
+    Attributes:
+        epsilon: ρ, the radius of the coming episodes.
+        budget: ε_budget; 0 for a member that is trained without worlds.
+        tilt: τ, the radius of the ball around the law of worlds.
+    """
+
+    epsilon: Any = 0.0
+    budget: Any = 0.0
+    tilt: Any = 0.0
+
+
+class Tilt(NamedTuple):
+    """The worst case over candidate worlds, as a function of a world's value.
+
+    Attributes:
+        values: V of the candidates in order, [n].
+        ratios: how much likelier the worst case makes each, [n]; 1 throughout without a tilt.
+        start: a start state at which worlds are valued, [O].
+    """
+
+    values: Array
+    ratios: Array
+    start: Array
+
+
+class WorldsState(NamedTuple):
+    """What is known of a member's worlds.
+
+    Attributes:
+        low: least reward seen.
+        high: greatest reward seen.
+        tilt: the newest worst case over worlds.
+    """
+
+    low: Array
+    high: Array
+    tilt: Tilt
+
+
+@dataclass(frozen=True)
+class Worlds(Uncertainty):
+    """Learning in worlds.
+
+    Attributes:
+        model: the task's worlds.
+        divergence: the ball around the law of worlds that τ is the radius of.
+        tilted: whether any member has a tilt; without one none is computed.
+        weighted: whether a tilt weighs the actor's loss; else worlds are drawn by it.
+        at_starts: whether the price is taken at start states instead of visited ones.
+        bounded: whether critic targets are clipped to what the rewards seen allow.
+    """
+
+    model: WorldModel
+    divergence: Divergence = field(default_factory=KL)
+    tilted: bool = False
+    weighted: bool = True
+    at_starts: bool = False
+    bounded: bool = True
+
+    @property
+    def coordinates(self) -> int:  # type: ignore[override]
+        """W."""
+        return self.model.size
+
+    def init(self, key: Array, observation_size: int, action_size: int) -> WorldsState:
+        """No reward seen, no tilt."""
+        del key, action_size
+        level = jnp.zeros(CANDIDATES)
+        tilt = Tilt(level, jnp.ones(CANDIDATES), jnp.zeros(observation_size))
+        return WorldsState(jnp.zeros(()), jnp.zeros(()), tilt)
+
+    def disturbed(self, states: Array, world: Array, key: Array) -> NoisyInputs:
+        """One draw of sensor and actuator noise in states [..., O] of worlds [..., W]."""
+        model, shape = self.model, states.shape[:-1]
+        sensor_key, actuator_key = jax.random.split(key)
+        error = jnp.zeros_like(states)
+        if len(column := model.columns("sensor")):
+            size = float(model.tolerance[column[0]]) * jnp.asarray(model.sensor_unit, states.dtype)
+            noise = normal(sensor_key, states.shape)
+            error = error + world[..., column] * (noise * like(size, noise))
+        if len(columns := model.columns("bias")):
+            size = float(model.tolerance[columns[0]]) * jnp.asarray(model.sensor_unit, states.dtype)
+            error = error + world[..., columns] * like(size, states)
+        actuator = None
+        if len(column := model.columns("actuator")):
+            noise = normal(actuator_key, (*shape, model.actions))
+            actuator = float(model.tolerance[column[0]]) * world[..., column] * noise
+        return NoisyInputs(states, states + error, actuator, world, error)
+
+    def meet(
+        self,
+        known: WorldsState,
+        observations: Array,
+        strength: WorldStrength,
+        action_size: int,
+        key: Array,
+        factor: Array | float = 1.0,
+    ) -> NoisyInputs:
+        """What the policy meets in the worlds of the running episodes."""
+        del known, strength, action_size, factor
+        states, world = split_world(observations, self.coordinates)
+        return self.disturbed(states, world, key)
+
+    def backup(
+        self,
+        known: WorldsState,
+        value: NoisyValue,
+        batch: Batch,
+        strength: WorldStrength,
+        key: Array,
+    ) -> Backup:
+        """V(s', f) with one action; the actor is judged where the transitions began."""
+        low, high = jnp.min(batch.reward), jnp.max(batch.reward)
+        known = known._replace(low=jnp.minimum(known.low, low), high=jnp.maximum(known.high, high))
+        target_z, actor_z = normal(key, (2, *batch.action.shape))  # as the plain learner's
+        target_key, actor_key = jax.random.split(jax.random.fold_in(key, _NOISE))
+        states, world = split_world(batch.observation, self.coordinates)
+        following, _ = split_world(batch.next_observation, self.coordinates)
+        values, _ = value(self.disturbed(following, world, target_key), target_z)
+        weight = None
+        if self.tilted and self.weighted:
+            start = jnp.broadcast_to(known.tilt.start, states.shape)
+            at_start, _ = value(self.disturbed(start, world, target_key), target_z)
+            weight = tilt_weight(known.tilt, at_start, strength.tilt)
+        judged = self.disturbed(states, world, actor_key), actor_z, weight
+        return Backup(known, values, judged)
+
+    def actor_loss(
+        self, backup: Backup, value: NoisyValue, strength: WorldStrength
+    ) -> tuple[Array, Array]:
+        """The mean of −V(s, f), weighted by the tilt where there is one."""
+        del strength
+        inputs, z, weight = backup.judged
+        values, log_density = value(inputs, z)
+        if weight is not None:
+            values = lax.stop_gradient(weight) * values
+        return -jnp.mean(values), log_density
+
+    def bound(
+        self, known: WorldsState, target: Array, strength: WorldStrength, discount: Any, bonus: Any
+    ) -> Array:
+        """Targets between what the least and the greatest reward seen would add up to for ever."""
+        if not self.bounded:
+            return target
+        least, most = bonus
+        horizon = 1.0 / (1.0 - discount)
+        low = jnp.minimum(known.low + least, 0.0) * horizon
+        high = jnp.maximum(known.high + most, 0.0) * horizon
+        return jnp.where(strength.budget > 0, jnp.clip(target, low, high), target)
+
+    def signal(
+        self,
+        known: WorldsState,
+        value: NoisyValue,
+        mean_value: NoisyValue,
+        batch: Batch,
+        shown: SignalInputs,
+        strength: WorldStrength,
+        key: Array,
+    ) -> Told:
+        """See `Uncertainty`; the price is the target critics' mean, without entropy."""
+        del value
+        states, worlds = split_world(batch.observation, self.coordinates)
+
+        def valued(states: Array, world: Array, key: Array) -> Array:
+            noise_key, z_key = jax.random.split(key)
+            z = normal(z_key, (*states.shape[:-1], self.model.actions))
+            return mean_value(self.disturbed(states, world, noise_key), z)[0]
+
+        scale = jnp.mean(jnp.abs(batch.reward))
+        told = self._told(known, valued, states, worlds, shown, strength, key)
+        return told._replace(signal=told.signal | {"reward_scale": scale})
+
+    def look_ahead(
+        self,
+        known: WorldsState,
+        value: Value,
+        rollout: Rollout,
+        moments: Moments,
+        strength: WorldStrength,
+        key: Array,
+    ) -> Ahead:
+        """V(s, f) of the true states; the noise of a step is what its value is the mean over."""
+        del key
+        noise = rollout.privileged
+        assert noise is not None
+        assert noise.world is not None
+        x = jnp.concatenate([noise.standard, noise.world], axis=-1)
+        following = successors(moments, noise.standard, rollout)
+        values = value(jnp.concatenate([following, noise.world], axis=-1))
+        weight = None
+        if self.tilted and self.weighted:
+            start = normalization.standardise(moments, known.tilt.start[None])[0]
+            start = jnp.broadcast_to(start, noise.standard.shape)
+            at_start = value(jnp.concatenate([start, noise.world], axis=-1))
+            weight = tilt_weight(known.tilt, at_start, strength.tilt)
+        return Ahead(x, values, weight=weight)
+
+    def conclude(
+        self,
+        known: WorldsState,
+        value: Value,
+        rollout: Rollout,
+        moments: Moments,
+        ahead: Ahead,
+        reward_scale: Array,
+        strength: WorldStrength,
+        key: Array,
+    ) -> Told:
+        """See `Uncertainty`; values of probe episodes are in the task's units."""
+        del ahead
+        noise, key = rollout.privileged, jax.random.fold_in(key, _SIGNAL)
+        assert noise is not None
+        assert noise.world is not None
+        assert rollout.shown is not None
+        flat = noise.state.reshape(-1, noise.state.shape[-1])
+        worlds = noise.world.reshape(-1, noise.world.shape[-1])
+        chosen = jax.random.permutation(key, len(flat))[:STATES]
+
+        def valued(states: Array, world: Array, key: Array) -> Array:
+            del key
+            rows = states.reshape(-1, states.shape[-1])
+            standard = normalization.standardise(moments, rows).reshape(states.shape)
+            return value(jnp.concatenate([standard, world], axis=-1))
+
+        shown = rollout.shown
+        told = self._told(known, valued, flat[chosen], worlds[chosen], shown, strength, key)
+        signal = told.signal | {"reward_scale": jnp.mean(jnp.abs(rollout.reward))}
+        signal["probe_values"] = signal["probe_values"] * reward_scale
+        return told._replace(signal=signal)
+
+    def _told(
+        self,
+        known: WorldsState,
+        valued: Any,
+        states: Array,
+        worlds: Array,
+        shown: SignalInputs,
+        strength: WorldStrength,
+        key: Array,
+    ) -> Told:
+        """The signal from states [B, O] in worlds [B, W], `valued` being V(s, f) by a key."""
+        units_key, value_key, pool_key, start_key = jax.random.split(key, 4)
+        at = _repeated(shown.starts, len(states)) if self.at_starts else states
+        units = self.units(units_key, len(at))
+
+        def mean_at(radius: Array) -> tuple[Array, Array]:
+            values = valued(at, radius * units, value_key)
+            return jnp.mean(values), jnp.mean(jnp.abs(values))
+
+        ρ = jnp.asarray(strength.epsilon)
+        (mean, size), slope = jax.value_and_grad(mean_at, has_aux=True)(ρ)
+        radii = jnp.linspace(0.0, 1.0, RADII) * strength.budget
+        along = lax.map(lambda radius: mean_at(radius)[0], radii)
+        starts = _repeated(shown.starts, CANDIDATES)
+        pool = self.units(pool_key, CANDIDATES)
+        values = valued(starts, ρ * pool, start_key)
+        tilt, multiplier, weights = self._tilt(values, starts[0], strength)
+        signal = {
+            "price": jnp.maximum(0.0, -slope) / jnp.maximum(size, 1e-8),
+            "slope": -slope,
+            "value": mean,
+            "value_scale": size,
+            "start_value": jnp.mean(values),
+            "value_spread": jnp.std(values),
+            "radius_values": along,
+            "multiplier": multiplier,
+            "probe_values": jnp.zeros(0),
+        }
+        if shown.probes is not None:
+            first, world = shown.probes
+            signal["probe_values"] = valued(first, world, start_key)
+        if self.tilted and not self.weighted:
+            signal |= {"pool": pool, "pool_weights": weights}
+        mean_square = max(self.model.mean_square, 1e-12)
+        log = {
+            "price": signal["price"],
+            "beta": multiplier,
+            "value_scale": size,
+            "start_value": signal["start_value"],
+            "value_spread": signal["value_spread"],
+            "learned_radius": jnp.sqrt(jnp.mean(jnp.sum(worlds**2, axis=-1)) / mean_square),
+        }
+        # A member that is trained without worlds has none of these.
+        log = {name: jnp.where(strength.budget > 0, x, jnp.nan) for name, x in log.items()}
+        return Told(signal, log, known._replace(tilt=tilt))
+
+    def units(self, key: Array, n: int) -> Array:
+        """n unit draws u, [n, W]."""
+        normal_key, uniform_key = jax.random.split(key)
+        normals = normal(normal_key, (n, self.model.size))
+        uniforms = jax.random.uniform(uniform_key, (n, len(KINDS) + 1))
+        return self.model.unit_draws(normals, uniforms, jnp, erf)
+
+    def _tilt(
+        self, values: Array, start: Array, strength: WorldStrength
+    ) -> tuple[Tilt, Array, Array]:
+        """The worst case over candidates of values [n]: as a function, its β*, its weights."""
+        uniform = jnp.full(values.shape, 1.0 / len(values))
+        if not self.tilted:
+            level = jnp.zeros_like(values)
+            return Tilt(level, jnp.ones_like(values), start), jnp.zeros(()), uniform
+        found = self.divergence.worst_case(values, uniform, jnp.asarray(strength.tilt))
+        order = jnp.argsort(values)
+        ratios = jnp.where(strength.tilt > 0, found.weights * len(values), 1.0)
+        β = jnp.where(strength.tilt > 0, found.multiplier, 0.0)
+        return Tilt(values[order], ratios[order], start), β, found.weights
+
+
+def tilt_weight(tilt: Tilt, values: Array, τ: Array) -> Array:
+    """How much likelier the worst case makes worlds of these values [...]; 1 where τ = 0.
+
+    Between candidates it is interpolated: for every f-divergence the ratio is a falling function of
+    the value, for KL exp(−V/β*) up to a constant. It is normalised to a mean of 1.
+    """
+    ratio = jnp.interp(values, tilt.values, tilt.ratios)
+    ratio = ratio / jnp.maximum(jnp.mean(ratio), 1e-6)
+    return lax.stop_gradient(jnp.where(τ > 0, ratio, 1.0))
+
+
+def like(x: Array, shape_of: Array) -> Array:
+    """x [O] along the last axis of another array."""
+    return jnp.broadcast_to(x, shape_of.shape)
+
+
+def _repeated(rows: Array, n: int) -> Array:
+    """The first n rows, from the beginning again where there are fewer."""
+    return rows[jnp.arange(n) % len(rows)]
