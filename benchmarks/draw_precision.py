@@ -21,6 +21,7 @@ from jax import Array, lax
 
 from drspcrl.learners import networks, replay
 from drspcrl.learners.backup import DrawBatch, Transitions, reached
+from drspcrl.learners.dual import ValueOfDraws
 from drspcrl.learners.gaussian import tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
@@ -73,19 +74,18 @@ def network_in(precision: str, network: Network) -> Callable[..., Array]:
 def values(state: SACState, faced: DrawBatch, precision: str) -> Array:
     """`sac.soft_value` of all draws with the target critics, [B, n]."""
     inside = partial(network_in, precision)
-    wanted, log_density = tanh_sample(inside(state.actor)(faced.situation.seen), faced.z)
-    arriving = faced.situation.arriving(wanted)
-    both = [
-        inside(critic)(faced.situation.true, arriving)[..., 0] for critic in apart(state.targets)
-    ]
+    wanted, log_density = tanh_sample(inside(state.actor)(faced.inputs.seen), faced.z)
+    arriving = faced.inputs.arriving(wanted)
+    both = [inside(critic)(faced.inputs.true, arriving)[..., 0] for critic in apart(state.targets)]
     return jnp.minimum(*both) - temperature(state) * log_density
 
 
 def row(robust: Transitions, state: SACState, faced: DrawBatch, precision: str) -> str:
     def solved(drawn: Array) -> tuple[np.ndarray, np.ndarray]:
-        worst = robust.dual.worst_case(
-            state.robust.dual, drawn, faced.probabilities, jnp.float32(RADIUS), faced.origin
+        given = ValueOfDraws(
+            lambda shift: (drawn, None), None, faced.inputs.seen, faced.probabilities, faced.origin
         )
+        worst = robust.dual.find(state.robust.dual, given, jnp.float32(RADIUS)).worst
         return np.asarray(worst.value), np.asarray(worst.multiplier)
 
     exact, found = (values(state, faced, name) for name in ("float32", precision))
@@ -115,7 +115,8 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=4096)
     given = parser.parse_args()
     loop = trained(given.env, given.steps, given.sensor)
-    robust: Transitions = loop.learner.robust
+    robust = loop.learner.uncertainty
+    assert isinstance(robust, Transitions)
     state = jax.tree.map(lambda leaf: leaf[0], loop.state)
     against: Strength = jax.tree.map(lambda leaf: leaf[0], loop.uncertainty)
     batch_key, key = jax.random.split(jax.random.key(0))

@@ -22,6 +22,7 @@ from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
 from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.threefry import quick
+from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.nominal import Scales, Strength
 from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.settings import resolve
@@ -31,7 +32,7 @@ LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
 OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes
 
 
-def uncertainty(members: int, given: argparse.Namespace) -> Strength:
+def strength(members: int, given: argparse.Namespace) -> Strength:
     each = (np.full(members, x, np.float32) for x in (given.sensor, given.actuator, given.process))
     return Strength(np.full(members, given.epsilon, np.float32), Scales(*each))
 
@@ -49,13 +50,13 @@ def batches(members: int, block: int) -> Batch:
 
 def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Callable[[], float]:
     """A function that times one dispatch; milliseconds per member and update."""
-    members, against = given.members, uncertainty(given.members, given)
+    members, against = given.members, strength(given.members, given)
     platform = jax.devices()[0].platform
-    robust = None
+    form: Uncertainty = Plain()
     if changes is not None:
-        robust = robust_backup(resolve(name, changes, 1000), against, platform)
+        form = robust_backup(resolve(name, changes, 1000), against, platform)
     kind, hyper = LEARNERS[name]
-    learner = kind(robust=robust)
+    learner = kind(uncertainty=form)
     block = given.block
     keys = quick(jax.random.split(jax.random.key(0), members), platform)
     state = jax.jit(jax.vmap(lambda key: learner.init(key, OBSERVATION, ACTION)))(keys)

@@ -10,10 +10,12 @@ import pytest
 from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.errors import InputError
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper, ddpg, sac
-from drspcrl.learners.backup import Transitions, NoisyInputs, chosen, mean_where, pick, reached
+from drspcrl.learners.actor_critic import critic_target
+from drspcrl.learners.backup import Transitions, chosen, mean_where, pick, reached
 from drspcrl.learners.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.replay import Batch
+from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, Uncertainty, undisturbed
 from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.nominal.noise import KINDS, NoiseState, Spread
 
@@ -41,30 +43,34 @@ def batch(size: int = 16) -> Batch:
     )
 
 
-def make(name: str, robust: Transitions | None):
-    learner = LEARNERS[name][0](hidden=(16, 16), robust=robust)
+def make(name: str, uncertainty: Uncertainty):
+    learner = LEARNERS[name][0](hidden=(16, 16), uncertainty=uncertainty)
     return learner, learner.init(jax.random.key(0), 3, 2)
 
 
 @cache
-def compiled(name: str, robust: Transitions):
-    learner, state = make(name, robust)
-    return learner, jax.jit(
-        lambda against: learner.face(state, batch(), against, jax.random.key(1))
-    )
+def compiled(name: str, uncertainty: Transitions):
+    learner, state = make(name, uncertainty)
+
+    def face(strength):
+        backup = learner.backup(state, batch(), strength, jax.random.key(1))
+        seen, worst, _ = backup.judged
+        return state._replace(robust=backup.known), seen, worst
+
+    return learner, jax.jit(face)
 
 
-def faced(name: str, robust: Transitions, against: Strength):
-    """The learner, and its `face` of a batch: state, faced states and worst case."""
-    learner, face = compiled(name, robust)
-    return learner, *face(against)
+def faced(name: str, uncertainty: Transitions, strength: Strength):
+    """The learner, and its backup of a batch: state, states with their draws and worst case."""
+    learner, face = compiled(name, uncertainty)
+    return learner, *face(strength)
 
 
-def plain_value(name: str, state, situation: NoisyInputs, z):
+def plain_value(name: str, state, inputs: NoisyInputs, z):
     """The value of the target networks, written again."""
     if name == "ddpg":
-        return ddpg.policy_value(state.target_actor, state.target_critic, situation)
-    return sac.soft_value(state, state.actor, state.targets, situation, z)[0]
+        return ddpg.policy_value(state.target_actor, state.target_critic, inputs, z)[0]
+    return sac.soft_value(state, state.actor, state.targets, inputs, z)[0]
 
 
 # Every dual with one learner, the default with both; a few of them in the quick suite.
@@ -82,7 +88,7 @@ def test_without_noise_it_is_the_plain_value_for_every_epsilon(name, dual):
         against = Strength(jnp.array(epsilon), Scales(*jnp.zeros(3)))
         _, state, seen, worst = faced(name, Transitions(dual=DUALS[dual]), against)
         states = seen.origin.next_observation
-        expected = plain_value(name, state, NoisyInputs(states, states, None), seen.z[:, 0])
+        expected = plain_value(name, state, undisturbed(states), seen.z[:, 0])
         np.testing.assert_allclose(worst.value, expected, rtol=1e-12)
 
 
@@ -90,7 +96,7 @@ def test_without_noise_it_is_the_plain_value_for_every_epsilon(name, dual):
 def test_at_epsilon_zero_it_is_the_mean_over_the_draws(name, dual):
     robust = Transitions(dual=DUALS.get(dual) or NetworkDual((8,)))
     _, state, seen, worst = faced(name, robust, Strength(jnp.array(0.0), NOISY))
-    values = plain_value(name, state, seen.situation, seen.z)
+    values = plain_value(name, state, seen.inputs, seen.z)
     np.testing.assert_allclose(worst.value, values.mean(axis=1), rtol=1e-12)
     assert np.ptp(values, axis=1).min() > 1e-4
     assert np.isfinite(worst.slope).all()
@@ -100,7 +106,7 @@ def test_at_epsilon_zero_it_is_the_mean_over_the_draws(name, dual):
 def test_the_target_is_the_divergence_s_worst_case(name, dual):
     ε = jnp.array(0.4)
     _, state, seen, worst = faced(name, Transitions(dual=DUALS[dual]), Strength(ε, NOISY))
-    values = plain_value(name, state, seen.situation, seen.z)
+    values = plain_value(name, state, seen.inputs, seen.z)
     divergence = KL() if dual == "kl in steps" else DUALS[dual].divergence
     solve = jax.vmap(divergence.worst_case, in_axes=(0, None, None))
     expected = jax.jit(solve)(values, jnp.full(8, 1 / 8), ε)
@@ -119,7 +125,7 @@ def test_half_precision_changes_the_target_by_its_rounding_alone(name):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_learner_without_noise_and_the_plain_one_learn_the_same_target(name):
+def test_learner_without_noise_and_the_plain_one_learn_the_same_target(name, monkeypatch):
     # One update of both, with the same exploration noise: the critics move alike.
     learner, state = make(name, Transitions(draws=4))
     hyper, key = LEARNERS[name][1], jax.random.key(1)
@@ -128,15 +134,15 @@ def test_learner_without_noise_and_the_plain_one_learn_the_same_target(name):
         lambda state: learner.update(state, batch(), hyper, against, key, jnp.int32(1))
     )
     after, _ = update(state)
-    plain, plain_state = make(name, None)
-    if name == "sac":
-        z_key = jax.random.split(jax.random.split(key)[0])[1]
-        z = jax.random.normal(z_key, (17, 2))[:16]
-        target = plain.critic_target(plain_state, batch(), hyper, z)
-    else:
-        target = plain.critic_target(plain_state, batch(), hyper)
-    module = sac if name == "sac" else ddpg
-    expected, _ = module._critic_step(plain_state, batch(), target, hyper)
+    plain, plain_state = make(name, Plain())
+    z_key = jax.random.split(jax.random.split(key)[0])[1]
+    z = jax.random.normal(z_key, (17, 2))[:16]
+    monkeypatch.setattr(
+        "drspcrl.learners.uncertainty.normal", lambda key, shape: jnp.stack([z, jnp.zeros_like(z)])
+    )
+    backup = plain.backup(plain_state, batch(), against, key)
+    target = critic_target(plain.uncertainty, backup, batch(), hyper, against)
+    expected, _ = plain._critic_step(plain_state, batch(), target, hyper)
     part = "critics" if name == "sac" else "critic"
     for a, b in zip(
         jax.tree.leaves(getattr(after, part)), jax.tree.leaves(getattr(expected, part)), strict=True
@@ -151,10 +157,10 @@ def test_noise_goes_where_it_belongs():
     state = SAC(()).init(jax.random.key(0), 1, 1)
     state = state._replace(actor=actor, targets=critics, log_temperature=jnp.array(-jnp.inf))
     s, w, η, ν = 0.5, 0.2, -0.4, 0.3
-    situation = NoisyInputs(jnp.array([[s + w]]), jnp.array([[s + w + η]]), jnp.array([[ν]]))
-    value, _ = sac.soft_value(state, actor, critics, situation, jnp.zeros((1, 1)))
+    inputs = NoisyInputs(jnp.array([[s + w]]), jnp.array([[s + w + η]]), jnp.array([[ν]]))
+    value, _ = sac.soft_value(state, actor, critics, inputs, jnp.zeros((1, 1)))
     np.testing.assert_allclose(value, s + w + 2 * (np.tanh(0.1 * (s + w + η)) + ν), rtol=1e-9)
-    full = situation._replace(actuator=jnp.array([[7.0]]))
+    full = inputs._replace(actuator=jnp.array([[7.0]]))
     value, _ = sac.soft_value(state, actor, critics, full, jnp.zeros((1, 1)))
     np.testing.assert_allclose(value, s + w + 2.0, rtol=1e-12)  # actions arrive clipped
 
@@ -164,7 +170,7 @@ def test_all_draws_of_a_state_share_one_exploration_noise():
         "sac", Transitions(dual=DUALS["kl in steps"]), Strength(jnp.array(0.5), NOISY)
     )
     assert seen.z.shape == (17, 1, 2)
-    assert seen.situation.true.shape == (17, 8, 3)
+    assert seen.inputs.true.shape == (17, 8, 3)
 
 
 def test_states_to_face():
@@ -197,19 +203,20 @@ def test_the_gradient_of_one_draw_is_in_the_mean_that_of_all(name):
 
     def value(actor):
         if name == "ddpg":
-            return ddpg._without_noise(actor, state.critic)
+            return partial(ddpg.policy_value, actor, state.critic)
         return partial(sac.soft_value, state, actor, state.critics)
 
     def mean_of_one(actor):
         total = 0.0
         for i in range(8):
-            one = chosen(seen.situation, jnp.full(17, i))
+            one = chosen(seen.inputs, jnp.full(17, i))
             values = worst.weights[:, i] * value(actor)(one, seen.z[:, 0])[0]
             total -= mean_where(seen.alive, values)
         return total
 
     def of_all(actor):
-        found = whole.robust_actor_loss(actor, state, seen, worst, ε, jax.random.key(0))
+        backup = Backup(state.robust, worst.value[:16], (seen, worst, jax.random.key(0)))
+        found = whole.actor_loss(actor, state, backup, Strength(ε, NOISY))
         return jax.tree.leaves(found)[0]
 
     expected = jax.jit(jax.grad(of_all))(state.actor)
@@ -239,13 +246,14 @@ def test_draws_that_share_their_state_are_worth_what_they_are_apart(name):
     found = []
     for kinds in (("sensor",), KINDS):
         learner, state = make(name, Transitions(Noise(kinds=kinds)))
-        seen = learner.robust.face(state.robust, *reached(batch()), scales, jax.random.key(3))
+        form = learner.uncertainty
+        seen = form.face(state.robust, *reached(batch()), scales, jax.random.key(3))
         if name == "sac":
             value = partial(sac.soft_value, state, state.actor, state.targets)
         else:
-            value = ddpg._without_noise(state.target_actor, state.target_critic)
-        worst, _, _ = learner.robust.worst_case(state.robust, value, seen, ε)
-        found.append((seen.situation.true.shape[1], worst.value))
+            value = partial(ddpg.policy_value, state.target_actor, state.target_critic)
+        worst, _, _ = form.worst_case(state.robust, value, seen, ε)
+        found.append((seen.inputs.true.shape[1], worst.value))
     (one, shared), (many, apart) = found
     assert (one, many) == (1, 8)
     assert float(jnp.std(apart)) > 0
@@ -260,12 +268,14 @@ def test_wasserstein_is_the_value_less_its_steepness():
     spread = Spread(jnp.zeros(3), jnp.asarray(unit**2 - 1e-8), jnp.array(1000.0))
     known = state.robust._replace(nominal=NoiseState(spread, spread))
     origin, alive = reached(batch())
-    seen = learner.robust.face(known, origin, alive, Scales(), jax.random.key(0))
-    value = ddpg._without_noise(state.actor, state.critic)
-    worst, _, _ = jax.jit(lambda: learner.robust.worst_case(known, value, seen, jnp.array(ε)))()
+    form = learner.uncertainty
+    seen = form.face(known, origin, alive, Scales(), jax.random.key(0))
+    value = partial(ddpg.policy_value, state.actor, state.critic)
+    worst, _, _ = jax.jit(lambda: form.worst_case(known, value, seen, jnp.array(ε)))()
 
     def at(s):
-        return ddpg.policy_value(state.actor, state.critic, NoisyInputs(s[None], s[None], None))[0]
+        inputs = undisturbed(s[None])
+        return ddpg.policy_value(state.actor, state.critic, inputs, jnp.zeros((1, 2)))[0][0]
 
     for s, u, slope in zip(origin.next_observation, worst.value, worst.slope, strict=True):
         steep = np.linalg.norm(unit * jax.grad(at)(s))

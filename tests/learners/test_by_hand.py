@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from drspcrl.learners import adam, ddpg, normalization, sac
+from drspcrl.learners.actor_critic import critic_target
 from drspcrl.learners.experience import Rollout
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.surrogate import TrainingBatch, Parameters, PPOHyper, loss
+from drspcrl.learners.surrogate import Parameters, PPOHyper, TrainingBatch, loss
 from drspcrl.nominal import Strength
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -31,6 +32,24 @@ def one(terminated: bool = False) -> Batch:
     )
 
 
+def target(learner, state, batch: Batch, hyper) -> jax.Array:
+    """The critic's target, as an update works it out."""
+    backup = learner.backup(state, batch, Strength(), jax.random.key(0))
+    return critic_target(learner.uncertainty, backup, batch, hyper, Strength())
+
+
+@pytest.fixture
+def exploring(monkeypatch):
+    """Sets the exploration noise z of all that a plain learner looks at."""
+
+    def all_draws_are(z: float) -> None:
+        monkeypatch.setattr(
+            "drspcrl.learners.uncertainty.normal", lambda key, shape: jnp.full(shape, z)
+        )
+
+    return all_draws_are
+
+
 class TestDDPG:
     """π(s) = tanh(0.5 s), Q(s, a) = s + 2a + 0.1; the targets start equal."""
 
@@ -43,9 +62,9 @@ class TestDDPG:
         # y = 1.5 + 0.99·(0.8 + 2·tanh 0.4 + 0.1); nothing comes after a termination.
         learner, hyper = ddpg.DDPG(()), ddpg.DDPGHyper()
         expected = 1.5 + 0.99 * (0.9 + 2 * np.tanh(0.4))
-        target = learner.critic_target(self.state(), one(), hyper)
-        np.testing.assert_allclose(target, [expected], rtol=1e-12)
-        ended = learner.critic_target(self.state(), one(terminated=True), hyper)
+        found = target(learner, self.state(), one(), hyper)
+        np.testing.assert_allclose(found, [expected], rtol=1e-12)
+        ended = target(learner, self.state(), one(terminated=True), hyper)
         np.testing.assert_allclose(ended, [1.5], rtol=1e-12)
 
     def test_update(self):
@@ -102,25 +121,28 @@ class TestSAC:
         action = np.tanh(0.3 + self.std * z)
         return action, -0.5 * z**2 + 1.5 - 0.5 * np.log(2 * np.pi) - np.log(1 - action**2)
 
-    def test_target(self):
-        z = jnp.array([[0.7]])
+    def test_target(self, exploring):
+        exploring(0.7)
         action, log_density = self.drawn(0.7)
         learner, hyper = sac.SAC(()), sac.SACHyper()
         expected = 1.5 + 0.99 * (0.8 + 2 * action + 0.5 - log_density)
-        target = learner.critic_target(self.state(), one(), hyper, z)
-        np.testing.assert_allclose(target, [expected], rtol=1e-10)
-        ended = learner.critic_target(self.state(), one(terminated=True), hyper, z)
+        found = target(learner, self.state(), one(), hyper)
+        np.testing.assert_allclose(found, [expected], rtol=1e-10)
+        ended = target(learner, self.state(), one(terminated=True), hyper)
         np.testing.assert_allclose(ended, [1.5], rtol=1e-12)
 
-    def test_actor_gradient(self):
+    def test_actor_gradient(self, exploring):
         # U = s + 2 tanh u + 0.5 − log π with u = m + std·z, and log π depends on the mean only
         # through −log(1 − tanh²u), whose slope is 2 tanh u; so −dU/dm = −2(1 − a²) + 2a.
         # In the raw log std: log std moves by 7/2·(1 − tanh²0) = 3.5, u by 3.5·std·z, and log π
         # has −log std besides.
         z, state = -1.2, self.state()
         a, log_density = self.drawn(z)
-        (value, log_pi), grads = jax.value_and_grad(sac.SAC(()).actor_loss, has_aux=True)(
-            state.actor, state, one(), jnp.array([[z]])
+        exploring(z)
+        learner = sac.SAC(())
+        backup = learner.backup(state, one(), Strength(), jax.random.key(0))
+        (value, log_pi), grads = jax.value_and_grad(learner.actor_loss, has_aux=True)(
+            state.actor, state, backup, Strength()
         )
         np.testing.assert_allclose(value, -(0.5 + 2 * a + 0.5 - log_density), rtol=1e-10)
         np.testing.assert_allclose(log_pi, [log_density], rtol=1e-10)
@@ -176,16 +198,18 @@ class TestPPO:
             ended=column(False, True, True),
         )
 
-    def test_lesson(self):
+    def test_training_batch(self):
         # γ = 0.9, λ = 0.5. V = 1.3, 1.6, 1.9. Successors: 0.2 (V 1.6), the cut episode's own
         # 0.7 (V 3.1), and nothing after the termination.
         # δ = 1 + 0.9·1.6 − 1.3 = 1.14;  2 + 0.9·3.1 − 1.6 = 3.19;  3 − 1.9 = 1.1.
         # A = 1.14 + 0.45·3.19 = 2.5755;  3.19;  1.1. Targets: A + V.
         hyper = PPOHyper(discount=0.9, trace=0.5)
-        lesson = PPO(()).lesson(self.state(), self.rollout(), hyper)
-        np.testing.assert_allclose(lesson.value, [1.3, 1.6, 1.9], rtol=1e-9)
-        np.testing.assert_allclose(lesson.advantage, [2.5755, 3.19, 1.1], rtol=1e-9)
-        np.testing.assert_allclose(lesson.target, [3.8755, 4.79, 3.0], rtol=1e-9)
+        learner, state, rollout = PPO(()), self.state(), self.rollout()
+        ahead = learner.look_ahead(state, rollout, Strength(), jax.random.key(0))
+        batch = learner.training_batch(state, rollout, hyper, ahead)
+        np.testing.assert_allclose(batch.value, [1.3, 1.6, 1.9], rtol=1e-9)
+        np.testing.assert_allclose(batch.advantage, [2.5755, 3.19, 1.1], rtol=1e-9)
+        np.testing.assert_allclose(batch.target, [3.8755, 4.79, 3.0], rtol=1e-9)
 
     def test_loss(self):
         # Two samples; advantages ±1 standardise to ±1/√2. Ratios e^0.5 and e^−0.5 leave [0.8, 1.2]:
@@ -193,7 +217,7 @@ class TestPPO:
         parameters = self.state().parameters
         x, action = jnp.array([[0.0], [0.0]]), jnp.array([[1.0], [1.0]])
         log_pi = -0.5 - 0.5 * np.log(2 * np.pi)
-        lesson = TrainingBatch(
+        batch = TrainingBatch(
             observation=x,
             action=action,
             log_density=log_pi + jnp.array([-0.5, 0.5]),
@@ -201,7 +225,7 @@ class TestPPO:
             advantage=jnp.array([1.0, -1.0]),
             target=jnp.array([2.0, 0.0]),
         )
-        total, metrics = loss(parameters, lesson, PPOHyper(entropy_weight=0.1))
+        total, metrics = loss(parameters, batch, PPOHyper(entropy_weight=0.1))
         surrogate = -np.mean([1.2 / np.sqrt(2), -0.8 / np.sqrt(2)])
         np.testing.assert_allclose(metrics["actor_loss"], surrogate, rtol=1e-6)
         # V = 1: errors −1 and 1; near the old value, 1 and 0.7: the worse of (1, 1) and (1, .49).

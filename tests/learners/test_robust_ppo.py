@@ -1,4 +1,4 @@
-"""Transitions PPO: the identities that tie it to plain PPO, and its targets by hand."""
+"""Robust PPO: the identities that tie it to plain PPO, and its targets by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -9,20 +9,23 @@ from drspcrl.divergences import KL
 from drspcrl.learners import PPO, PPOHyper
 from drspcrl.learners.backup import Transitions
 from drspcrl.learners.dual import Exact
-from drspcrl.learners.experience import Rollout, applied
-from drspcrl.learners.outlook import steadied
+from drspcrl.learners.experience import Rollout, SignalInputs, applied
+from drspcrl.learners.outlook import snap_rounding
 from drspcrl.learners.ppo import PPOState
 from drspcrl.nominal import Noise, Scales, Strength
 
 OBSERVATIONS, ACTIONS, STEPS, ENVS = 3, 2, 16, 4
 PLAIN = PPO((16, 16), epochs=2, minibatches=4)
 ROBUST = PPO(
-    (16, 16), epochs=2, minibatches=4, robust=Transitions(Noise(relative="none"), Exact(KL()), 8)
+    (16, 16),
+    epochs=2,
+    minibatches=4,
+    uncertainty=Transitions(Noise(relative="none"), Exact(KL()), 8),
 )
 EPSILONS = (0.0, 0.1, 1.0, 5.0)
 
 
-def acted(learner: PPO, uncertainty: Strength) -> tuple[PPOState, Rollout]:
+def acted(learner: PPO, strength: Strength) -> tuple[PPOState, Rollout]:
     """A new member, and a rollout through states that do not care what it does."""
     random = np.random.default_rng(0)
     states = jnp.asarray(random.normal(1.0, 2.0, (STEPS + 1, ENVS, OBSERVATIONS)), jnp.float32)
@@ -32,7 +35,7 @@ def acted(learner: PPO, uncertainty: Strength) -> tuple[PPOState, Rollout]:
     keys = jax.random.split(jax.random.key(2), STEPS)
 
     def step(state, given):
-        return learner.act(state, given[0], uncertainty, given[1])
+        return learner.act(state, given[0], strength, given[1])
 
     state, drawn = jax.lax.scan(step, state, (states[:-1], keys))
     rollout = Rollout(
@@ -41,7 +44,7 @@ def acted(learner: PPO, uncertainty: Strength) -> tuple[PPOState, Rollout]:
         reward=jnp.asarray(random.normal(size=(STEPS, ENVS)), jnp.float32),
         terminated=jnp.asarray(terminated),
         ended=jnp.asarray(ended),
-        starts=states[0] if learner.robust else None,
+        shown=SignalInputs(states[0]) if learner.uncertainty.paced else None,
     )
     return state, rollout
 
@@ -55,11 +58,12 @@ def awake(state: PPOState, gain: jax.Array) -> PPOState:
 
 
 @jax.jit
-def robust_lesson(uncertainty: Strength, gain: jax.Array):
-    state, rollout = acted(ROBUST, uncertainty)
+def robust_batch(strength: Strength, gain: jax.Array):
+    state, rollout = acted(ROBUST, strength)
     state = awake(state, gain)
-    ahead = ROBUST.outlook(state, rollout, uncertainty, jax.random.key(3))
-    return state, rollout, ahead, ROBUST.lesson(state, rollout, PPOHyper(), ahead)
+    ahead = ROBUST.look_ahead(state, rollout, strength, jax.random.key(3))
+    batch = ROBUST.training_batch(state, rollout, PPOHyper(), ahead)
+    return state, rollout, ahead.detail, batch
 
 
 def noisy(epsilon: float, process: float = 0.1) -> Strength:
@@ -71,36 +75,38 @@ def noiseless(epsilon: float) -> Strength:
 
 
 @pytest.fixture(scope="module")
-def plain_lesson():
+def plain_batch():
     @jax.jit
     def learn():
-        return PLAIN.lesson(*acted(PLAIN, Strength()), PPOHyper())
+        state, rollout = acted(PLAIN, Strength())
+        ahead = PLAIN.look_ahead(state, rollout, Strength(), jax.random.key(3))
+        return PLAIN.training_batch(state, rollout, PPOHyper(), ahead)
 
     return learn()
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_without_noise_every_radius_gives_the_plain_lesson(epsilon, plain_lesson):
-    _, _, ahead, lesson = robust_lesson(noiseless(epsilon), jnp.float32(0.0))
+def test_without_noise_every_radius_gives_the_plain_batch(epsilon, plain_batch):
+    _, _, ahead, batch = robust_batch(noiseless(epsilon), jnp.float32(0.0))
     for name in ("observation", "action", "log_density", "value", "advantage", "target"):
         np.testing.assert_allclose(
-            getattr(lesson, name), getattr(plain_lesson, name), rtol=1e-5, atol=1e-6, err_msg=name
+            getattr(batch, name), getattr(plain_batch, name), rtol=1e-5, atol=1e-6, err_msg=name
         )
     np.testing.assert_allclose(ahead.ratio, 1.0, rtol=1e-6)
 
 
 def test_radius_zero_is_the_plain_expectation():
-    _, _, ahead, lesson = robust_lesson(noisy(0.0), jnp.float32(1.0))
+    _, _, ahead, batch = robust_batch(noisy(0.0), jnp.float32(1.0))
     assert np.ptp(ahead.values, axis=-1).min() > 0.01
     np.testing.assert_allclose(ahead.worst.value, ahead.values.mean(axis=-1), rtol=1e-5, atol=1e-6)
     # With equal weights the traces are those of plain GAE, whose sum with V is the target.
     np.testing.assert_array_equal(ahead.ratio, 1.0)
-    np.testing.assert_allclose(lesson.target, lesson.value + lesson.advantage, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(batch.target, batch.value + batch.advantage, rtol=1e-5, atol=1e-5)
 
 
 def test_draw_zero_is_what_came_true():
-    _, rollout, ahead, lesson = robust_lesson(noisy(0.5, process=0.0), jnp.float32(1.0))
-    values = lesson.value.reshape(STEPS, ENVS)
+    _, rollout, ahead, batch = robust_batch(noisy(0.5, process=0.0), jnp.float32(1.0))
+    values = batch.value.reshape(STEPS, ENVS)
     running = ~np.asarray(rollout.ended[:-1])
     realised = np.asarray(ahead.values[:-1, :, 0])
     np.testing.assert_allclose(realised[running], np.asarray(values[1:])[running], rtol=1e-4)
@@ -109,10 +115,10 @@ def test_draw_zero_is_what_came_true():
 
 
 def test_targets_and_advantages_are_worked_from_the_worst_case():
-    _, rollout, ahead, lesson = robust_lesson(noisy(0.5), jnp.float32(1.0))
+    _, rollout, ahead, batch = robust_batch(noisy(0.5), jnp.float32(1.0))
     values, target, advantage = (
         np.asarray(a, np.float64).reshape(STEPS, ENVS)
-        for a in (lesson.value, lesson.target, lesson.advantage)
+        for a in (batch.value, batch.target, batch.advantage)
     )
     ended, ratio = np.asarray(rollout.ended), np.asarray(ahead.ratio, np.float64)
     worst = np.where(rollout.terminated, 0.0, ahead.worst.value)
@@ -129,7 +135,7 @@ def test_targets_and_advantages_are_worked_from_the_worst_case():
 
 
 def test_rollouts_carry_the_noise():
-    state, rollout, _, _ = robust_lesson(noisy(0.5), jnp.float32(1.0))
+    state, rollout, _, _ = robust_batch(noisy(0.5), jnp.float32(1.0))
     noise = rollout.privileged
     assert abs(float(jnp.std(noise.sensor)) - 0.3) < 0.06
     assert abs(float(jnp.std(noise.actuator)) - 0.2) < 0.06
@@ -142,11 +148,9 @@ def test_rollouts_carry_the_noise():
     np.testing.assert_allclose(state.observations.variance, seen.var(axis=0), rtol=1e-3)
 
 
-def updated(learner: PPO, uncertainty: Strength):
-    state, rollout = acted(learner, uncertainty)
-    return learner.update(
-        state, rollout, PPOHyper(), uncertainty, jax.random.key(3), jnp.float32(0.0)
-    )
+def updated(learner: PPO, strength: Strength):
+    state, rollout = acted(learner, strength)
+    return learner.update(state, rollout, PPOHyper(), strength, jax.random.key(3), jnp.float32(0.0))
 
 
 @pytest.mark.slow
@@ -164,4 +168,4 @@ def test_without_noise_learning_is_plain():
 
 def test_rounding_is_no_spread():
     values = jnp.float32([[100.0, 100.0001, 100.0], [0.0, 1e-6, 0.0], [1.0, 1.5, 1.0]])
-    np.testing.assert_array_equal(steadied(values), [[100.0] * 3, [0.0] * 3, [1.0, 1.5, 1.0]])
+    np.testing.assert_array_equal(snap_rounding(values), [[100.0] * 3, [0.0] * 3, [1.0, 1.5, 1.0]])

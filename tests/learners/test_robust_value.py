@@ -85,12 +85,12 @@ def transitions() -> Batch:
 
 def learned(name: str, divergence, draws: int, updates: int) -> np.ndarray:
     """Q(s, choice) of a population with one member for each ε, [ε, S, 2]."""
-    robust = Transitions(Noise("none", ("sensor",)), Exact(divergence), draws, "one")
+    form = Transitions(Noise("none", ("sensor",)), Exact(divergence), draws, "one")
     kind, hyper = {
         "sac": (SAC, SACHyper(γ, 0.05, 0.0, 3e-3, 0.0)),
         "ddpg": (partial(DDPG, actor_every=1), DDPGHyper(γ, 0.05, 0.0, 3e-3)),
     }[name]
-    learner = kind((32, 32), robust=robust)
+    learner = kind((32, 32), uncertainty=form)
     state = jax.jit(jax.vmap(lambda key: learner.init(key, S, 1)))(
         jax.random.split(jax.random.key(0), len(EPSILONS))
     )

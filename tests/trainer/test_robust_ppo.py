@@ -1,4 +1,4 @@
-"""Transitions PPO as a population: vanilla, noise training and a worst case in one program."""
+"""Robust PPO as a population: vanilla, noise training and a worst case in one program."""
 
 from typing import Any
 

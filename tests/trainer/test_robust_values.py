@@ -1,4 +1,4 @@
-"""Transitions PPO's critic against the exact value of the same n-draw operator, for a fixed policy.
+"""Robust PPO's critic against the exact value of the same n-draw operator, for a fixed policy.
 
 The task is a small random MDP behind Box spaces, P0 its own kernel, so that the draws after a step
 are next states; the policy is uniform and is put back after every update. The critic is linear in
@@ -22,7 +22,7 @@ from drspcrl.learners.dual import Exact
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.population import stack
 from drspcrl.learners.surrogate import state_value
-from drspcrl.nominal import Draws, NominalModel, Scales, Transition, Strength
+from drspcrl.nominal import Draws, NominalModel, Scales, Strength, Transition
 from drspcrl.tabular import garnet, robust_policy_evaluation
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.onpolicy import OnPolicyLoop
@@ -70,8 +70,8 @@ def population(
     monkeypatch.setattr(
         "drspcrl.trainer.collector.make", lambda task, envs, **options: finite(TASK, envs)
     )
-    robust = Transitions(Kernel(), Exact(divergence), draws)
-    learner = PPO(hidden, epochs=4, minibatches=8, robust=robust)
+    form = Transitions(Kernel(), Exact(divergence), draws)
+    learner = PPO(hidden, epochs=4, minibatches=8, uncertainty=form)
     rate = 0.005 if hidden else 0.05
     numbers = PPOHyper(0.9, 0.95, rate, clip=1e9, value_weight=0.5, max_gradient=1e9)
     hyper = stack([numbers] * len(EPSILONS))

@@ -54,8 +54,8 @@ def test_actuator_noise_is_added_to_what_the_policy_wants(algorithm):
 def test_sensor_noise_moves_what_the_policy_sees():
     loop = population("sac", sensor=0.1, actuator=0.2)
     states, key = np.zeros((4096, 3), np.float32), jax.random.key(5)
-    robust, known = loop.learner.robust, jax.tree.map(lambda a: a[0], loop.state.robust)
-    met = robust.met(known, states, Scales(0.1, 0.2), 1, key)
+    form, known = loop.learner.uncertainty, jax.tree.map(lambda a: a[0], loop.state.robust)
+    met = form.meet(known, states, Strength(0.0, Scales(0.1, 0.2)), 1, key)
     np.testing.assert_array_equal(met.true, states)
     np.testing.assert_allclose(np.std(met.seen, axis=0), 0.1, rtol=0.05)
     np.testing.assert_allclose(np.std(met.actuator, axis=0), 0.2, rtol=0.05)
