@@ -177,19 +177,19 @@ def transport_program(returns, law, cost, budget):
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_worst_law_of_a_transport_ball_has_one_atom_more_than_the_nominal_law(order, seed):
     """A linear program with one budget beside n marginals has a vertex of n + 1 moves.
 
     Around the simulator alone, n = 1, these are two atoms, of which the simulator may be one.
     """
     generator = np.random.default_rng(seed)
-    places = np.concatenate([np.zeros((1, 2)), generator.normal(size=(39, 2))])
-    family = random_family(seed, worlds=40, states=4)
+    places = np.concatenate([np.zeros((1, 2)), generator.normal(size=(23, 2))])
+    family = random_family(seed, worlds=24, states=4)
     policy = generator.dirichlet(np.ones(2), size=4)
     divergence = Wasserstein.between(places, order)
     for atoms in (1, 3):
-        law = np.zeros(40)
+        law = np.zeros(24)
         law[:atoms] = 1 / atoms
         for radius in (0.2, 0.6, 1.0):
             found = worst_law(family.under(law), policy, divergence, radius)

@@ -148,7 +148,7 @@ def transport_to_the_simulator(points, law) -> float:
     return float(np.sqrt(found.fun))
 
 
-@pytest.mark.parametrize("radius", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("radius", [0.3, 2.5])
 def test_the_radius_is_a_wasserstein_radius(radius):
     """W₂(P_ρ, δ₀) = ρ·(E|u|²)^½ on the sphere and 1/√3 of that in the ball."""
     law = np.array([0.1, 0.2, 0.3, 0.4])

@@ -177,8 +177,8 @@ def price_fixed_points(
     """All radii in [0, ρ_b] where the rule rests, in ascending order.
 
     Arguments as in `price_drift`; `points` is how finely the drift is scanned. The trust region
-    moves no fixed point. Where the best policy changes, the mean return over the sphere bends
-    upwards, so the price can only drop: a `kink`, from which the rule moves away on both sides.
+    moves no fixed point. Where the best policy changes, the best mean return bends upwards; so,
+    where V > 0, the price can only drop: a `kink`, from which the rule moves away on both sides.
     """
     if points < 2:
         raise InputError(f"points is {points}; it must be at least 2")
