@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from drspcrl.divergences import Divergence
-from drspcrl.tabular.mdp import MDP, SparseMDP
+from drspcrl.tabular.mdp import MDP, Array, SparseMDP
 from drspcrl.tabular.solvers import Solution, robust_policy_evaluation
 
 # A weight that a step of 1e-5·ε moves by less than this has not entered or left the active set.
@@ -74,5 +74,9 @@ def check_envelope(
 
 def active_set(mdp: MDP | SparseMDP, solution: Solution) -> npt.NDArray[np.bool_]:
     """Which successors the worst case uses, adds to and takes from, [3, S, A, ·]."""
-    kernel, nominal = solution.kernel, mdp.probabilities
-    return np.stack([kernel > _ACTIVE, kernel > nominal + _ACTIVE, kernel < nominal - _ACTIVE])
+    return active_atoms(solution.kernel, mdp.probabilities)
+
+
+def active_atoms(weights: Array, nominal: Array) -> npt.NDArray[np.bool_]:
+    """Which atoms a worst case uses, adds to and takes from, stacked on a first axis of 3."""
+    return np.stack([weights > _ACTIVE, weights > nominal + _ACTIVE, weights < nominal - _ACTIVE])

@@ -1,11 +1,11 @@
 """Where a self-paced rule can come to rest, and whether it stays there."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from drspcrl.curricula.base import to_coordinate, to_radius
 from drspcrl.curricula.self_paced import coordinate_drift, radius_drift
@@ -78,15 +78,35 @@ def fixed_points(
     variables = (
         grid if rule == "coordinate" else np.array([to_radius(divergence.scale, ρ) for ρ in grid])
     )
-    values = np.array([drift(x) for x in variables])
+    found = rest_points(drift, variables)
+    if rule == "coordinate":
+        radii = [to_radius(divergence.scale, point.radius) for point in found]
+        found = [point._replace(radius=ε) for point, ε in zip(found, radii, strict=True)]
+    # Not the root of the budget, squared.
+    return [p._replace(radius=budget) if p.kind == "upper" else p for p in found]
+
+
+def rest_points(drift: Callable[[float], float], grid: Array) -> list[FixedPoint]:
+    """Where a variable that moves against the sign of `drift` rests, in ascending order.
+
+    Args:
+        drift: of the rule, as a function of its own variable.
+        grid: ascending from 0 to the budget, [n]. Two roots between neighbours are found where
+            the drift dips towards 0 around a grid point; a narrower dip would be missed.
+    """
+    grid, values = _with_dips(drift, grid, np.array([drift(float(x)) for x in grid]))
+    top, signs = float(grid[-1]), np.sign(values)
+    for i in range(1, len(signs)):  # a grid point that is a root belongs to the side before it
+        signs[i] = signs[i] or signs[i - 1]
     found = [_lower_end(float(values[0]))] if values[0] >= 0 else []
-    for i in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
-        point = _crossing(drift, variables[i], variables[i + 1], bool(values[i] > 0))
-        if rule == "coordinate":
-            point = point._replace(radius=to_radius(divergence.scale, point.radius))
-        found.append(point)
+    found += [
+        _crossing(drift, grid[i], grid[i + 1], bool(signs[i] > 0), top)
+        for i in np.flatnonzero(signs[:-1] * signs[1:] < 0)
+    ]
     if values[-1] <= 0:
-        found.append(FixedPoint(budget, True, "upper", np.nan, np.inf))
+        # At a drift of exactly 0, what matters is the drift just below.
+        stable = bool(values[-1] < 0 or drift(top * (1 - 1e-6)) < 0)
+        found.append(FixedPoint(top, stable, "upper", np.nan, np.inf if stable else 0.0))
     return found
 
 
@@ -123,23 +143,48 @@ def rule_drift(
     return in_radius if rule == "radius" else in_coordinate
 
 
+def _with_dips(drift: Callable[[float], float], grid: Array, values: Array) -> tuple[Array, Array]:
+    """The grid and its drifts with points added where, between two of them, the drift crosses 0."""
+    signs, sizes = np.sign(values), np.abs(values)
+    found = []
+    for i in range(1, len(grid) - 1):
+        one_side = signs[i - 1] == signs[i] == signs[i + 1]
+        if not (one_side and sizes[i] < min(sizes[i - 1], sizes[i + 1])):
+            continue
+        ends = (grid[i - 1], grid[i + 1])
+        dip: Any = minimize_scalar(
+            lambda x, i=i: signs[i] * drift(x), bounds=ends, method="bounded"
+        )
+        if dip.fun < 0:
+            found.append((float(dip.x), signs[i] * float(dip.fun)))
+    if not found:
+        return grid, values
+    points, drifts = (
+        np.append(grid, [x for x, _ in found]),
+        np.append(values, [y for _, y in found]),
+    )
+    order = np.argsort(points)
+    return points[order], drifts[order]
+
+
 def _lower_end(drift: float) -> FixedPoint:
     # Strictly pressed against the end, and the rule stays; a drift of exactly 0 decides nothing.
     return FixedPoint(0.0, drift > 0, "lower", np.nan, np.inf if drift > 0 else 0.0)
 
 
 def _crossing(
-    drift: Callable[[float], float], low: float, high: float, falling: bool
+    drift: Callable[[float], float], low: float, high: float, falling: bool, top: float
 ) -> FixedPoint:
     """The point where the drift changes sign between `low` and `high`."""
     if not np.isfinite(drift(low)):
         low = low + 1e-9 * (high - low)
     root = float(brentq(drift, low, high, xtol=1e-13, rtol=1e-14))  # type: ignore[arg-type]
     h = 1e-6 * max(root, 1e-3)
-    left, right = drift(max(root - h, 0.0)), drift(root + h)
-    derivative = (right - left) / (root + h - max(root - h, 0.0))
+    before, after = max(root - h, 0.0), min(root + h, top)
+    left, right = drift(before), drift(after)
+    derivative = (right - left) / (after - before)
     # A jump is as high however near one looks; a root's drift shrinks with the distance.
-    nearer = drift(root + h / 100) - drift(max(root - h / 100, 0.0))
+    nearer = drift(min(root + h / 100, top)) - drift(max(root - h / 100, 0.0))
     if abs(nearer) > 0.5 * abs(right - left):
         return FixedPoint(root, not falling, "kink", np.nan, 0.0)
     rate = 0.0 if falling else 2 / derivative

@@ -167,6 +167,15 @@ def as_policy(policy: npt.ArrayLike, shape: tuple[int, int]) -> Array:
     return probabilities
 
 
+def as_law(name: str, law: npt.ArrayLike, size: int) -> Array:
+    """A distribution over `size` things, [size], checked."""
+    checked = _real_array(name, law, 1)
+    if checked.shape != (size,):
+        raise InputError(f"{name} has shape {checked.shape}; it must be ({size},)")
+    _check_rows(name, checked)
+    return checked
+
+
 def _real_array(name: str, value: Any, rank: int) -> Array:
     try:
         array = np.array(value, dtype=np.float64)
@@ -195,10 +204,7 @@ def _common_fields(mdp: Any, states: int, actions: int) -> dict[str, Any]:
     rewards = _real_array("rewards", mdp.rewards, 2)
     if rewards.shape != (states, actions):
         raise InputError(f"rewards has shape {rewards.shape}; it must be ({states}, {actions})")
-    initial = _real_array("initial", mdp.initial, 1)
-    if initial.shape != (states,):
-        raise InputError(f"initial has shape {initial.shape}; it must be ({states},)")
-    _check_rows("initial", initial)
+    initial = as_law("initial", mdp.initial, states)
     discount = float(mdp.discount)
     if not 0 <= discount < 1:
         raise InputError(f"discount is {discount}; it must lie in [0, 1)")

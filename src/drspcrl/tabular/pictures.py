@@ -1,9 +1,9 @@
-"""The two pictures of `drspcrl solve`."""
+"""The two pictures of `drspcrl solve`, and one of a family of worlds."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 
 from drspcrl.curricula.base import to_coordinate
 from drspcrl.divergences import Divergence
+from drspcrl.tabular.fixed_points import FixedPoint
 from drspcrl.tabular.frontier import FrontierPoint
+from drspcrl.tabular.mdp import Array
 from drspcrl.tabular.self_paced import Training
 
 # Colours of Okabe and Ito, told apart by colour-blind readers; markers tell them apart in grey.
@@ -100,6 +102,95 @@ def draw_curriculum(
     _save(figure, path)
 
 
+class WorldPicture(NamedTuple):
+    """What the picture of a family of worlds shows.
+
+    Attributes:
+        radii: ρ from 0 to the budget, [n].
+        returns: J(π, ρ) of each policy by name (`nominal`, `fixed`, `self_paced`), and under
+            `optimal` that of the best policy for each ρ; [n] each.
+        prices: of the best policy for each ρ, [n].
+        pacing: α.
+        points: where the rule rests.
+        runs: ρ over updates, of the rule from several starts; the first one is from 0.
+    """
+
+    radii: Array
+    returns: Mapping[str, Array]
+    prices: Array
+    pacing: float
+    points: Sequence[FixedPoint]
+    runs: Sequence[Array]
+
+
+_WORLD_LABELS = {
+    "nominal": "best at ρ = 0 (plain)",
+    "fixed": "best at the budget (fixed)",
+    "self_paced": "where the self-paced rule ends",
+}
+
+
+def draw_worlds(picture: WorldPicture, title: str, path: Path) -> None:
+    """Returns against ρ, price against pull, and the rule's way to its fixed points."""
+    figure = Figure(figsize=(12.6, 4.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    _world_returns(left, picture)
+    _price_and_pull(middle, picture)
+    _ways_of_the_rule(right, picture)
+    of_left, of_middle = left.get_legend_handles_labels(), middle.get_legend_handles_labels()
+    handles, labels = (a + b for a, b in zip(of_left, of_middle, strict=True))
+    below = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": 10}
+    figure.legend(handles, labels, **below)
+    figure.suptitle(title, fontsize=14, color=_INK, weight="bold")
+    _save(figure, path, dpi=110)
+
+
+def _world_returns(axes: Axes, picture: WorldPicture) -> None:
+    ρ, best = picture.radii, picture.returns["optimal"]
+    for name, label in _WORLD_LABELS.items():
+        style = {**STYLES[name], "label": label, "markevery": max(1, len(ρ) // 10)}
+        axes.plot(ρ, picture.returns[name], **style)
+    axes.plot(ρ, best, **{**_OPTIMUM, "label": "best for each ρ"})
+    _mark_points(axes, picture, best, labelled=False)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    _finish(axes, "Worlds at radius ρ", "radius ρ", "mean discounted return")
+
+
+def _price_and_pull(axes: Axes, picture: WorldPicture) -> None:
+    ρ = picture.radii
+    pull = 2 * picture.pacing * (ρ[-1] - ρ)
+    axes.plot(ρ, picture.prices, color=_INK, linewidth=2, label="price of the best policy")
+    axes.plot(ρ, pull, color="#009E73", linewidth=2, linestyle="--", label="pull 2α(ρ_b − ρ)")
+    _mark_points(axes, picture, pull, labelled=True)
+    _finish(axes, "Where the price meets the pull", "radius ρ")
+
+
+def _ways_of_the_rule(axes: Axes, picture: WorldPicture) -> None:
+    color = STYLES["self_paced"]["color"]
+    for number, run in enumerate(picture.runs):
+        axes.plot(run, color=color, linewidth=2.2, alpha=0.45 if number else 1.0)
+    for point in picture.points:
+        dashes = "-" if point.stable else ":"
+        axes.axhline(point.radius, color="#999999", linewidth=1, linestyle=dashes, zorder=0)
+    _finish(axes, "The rule from several starts", "update", "radius ρ")
+
+
+def _mark_points(axes: Axes, picture: WorldPicture, line: Array, labelled: bool) -> None:
+    """Fixed points on a line: filled where the rule comes to rest, hollow where it leaves."""
+    for stable, name in [(True, "stable fixed point"), (False, "unstable fixed point")]:
+        radii = [point.radius for point in picture.points if point.stable == stable]
+        axes.scatter(
+            radii,
+            np.interp(radii, picture.radii, line),
+            s=70,
+            zorder=5,
+            clip_on=False,
+            edgecolors="#D55E00",
+            facecolors="#D55E00" if stable else "white",
+            label=name if labelled else None,
+        )
+
+
 def _radius_axis(axes: Axes, divergence: Divergence, top: float, side: str = "x") -> None:
     """Radii from 0 to `top` along one side, spaced by the divergence's coordinate."""
     rooted = divergence.scale == "sqrt"
@@ -136,7 +227,7 @@ def _finish(axes: Axes, title: str, below: str, beside: str = "") -> None:
     axes.spines[["left", "bottom"]].set_color("#999999")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def _save(figure: Figure, path: Path, dpi: int = 160) -> None:
     aside = path.with_name(f".{path.name}.partial")
-    FigureCanvasAgg(figure).print_figure(str(aside), dpi=160, format="png")
+    FigureCanvasAgg(figure).print_figure(str(aside), dpi=dpi, format="png")
     os.replace(aside, path)

@@ -6,6 +6,7 @@ from drspcrl.errors import InputError
 from drspcrl.tabular.instances.classic import inventory, machine_replacement, river_swim
 from drspcrl.tabular.instances.garnet import garnet
 from drspcrl.tabular.instances.toy_text import cliff_walking, from_table, frozen_lake, taxi
+from drspcrl.tabular.instances.worlds import crossings, relay
 from drspcrl.tabular.mdp import MDP, SparseMDP
 
 INSTANCES: dict[str, Callable[..., MDP | SparseMDP]] = {
@@ -21,12 +22,14 @@ INSTANCES: dict[str, Callable[..., MDP | SparseMDP]] = {
 __all__ = [
     "INSTANCES",
     "cliff_walking",
+    "crossings",
     "from_table",
     "frozen_lake",
     "garnet",
     "inventory",
     "machine_replacement",
     "make_instance",
+    "relay",
     "river_swim",
     "taxi",
 ]
