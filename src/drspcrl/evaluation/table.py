@@ -66,6 +66,15 @@ class EvaluationTable:
             raise KeyError(f"{column!r} is no column; choose from {', '.join(EVALUATION_COLUMNS)}")
         return self.returns if column == "return" else getattr(self, column)
 
+    @property
+    def left_out(self) -> str:
+        """One line about settings of the suite that the task has nothing for, "" if it has all."""
+        why: dict[str, list[str]] = {}
+        for label, reason in dict(self.info.get("left_out", {})).items():
+            why.setdefault(str(reason), []).append(str(label))
+        parts = [f"{', '.join(labels)} ({reason})" for reason, labels in why.items()]
+        return f"left out: {'; '.join(parts)}" if parts else ""
+
     def summary(self) -> list[Summary]:
         """Mean and standard deviation for every setting, in the order of the suite."""
         rows: dict[tuple[str, float], list[int]] = {}
@@ -89,10 +98,11 @@ class EvaluationTable:
             counts = (str(s.episodes), str(s.diverged))
             lines.append((s.perturbation, number(s.level), *numbers, *counts))
         first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
-        return "\n".join(
+        rows = [
             f"{name:<{first}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(rest, others, strict=True))
             for name, *rest in lines
-        )
+        ]
+        return "\n".join([*rows, self.left_out] if self.left_out else rows)
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to `path`, and `info` beside it, with the suffix `.json`.

@@ -74,6 +74,9 @@ class Collector:
 
     Attributes:
         faulty: members whose actions or observations have left the finite numbers, [members].
+        faults: which reading of a member's own environment it was, by member; of the others,
+            nobody's environment is to blame.
+        steps: environment steps of each member; whoever restores a run says how many there were.
 
     Raises:
         InputError: an unknown task, or observations that are not a vector.
@@ -103,6 +106,8 @@ class Collector:
         self.high = self.env.action_space.high.astype(np.float32)
         self.episodes = Episodes(self.members, envs)
         self.faulty = np.zeros(self.members, bool)
+        self.faults: dict[int, str] = {}
+        self.steps = 0
         self._seeds, self._stream = seeds, stream
         self._restarts = 0
 
@@ -117,7 +122,9 @@ class Collector:
         stream = (self._restarts, self._stream)
         seeds = [(seed, e, *stream) for seed in self._seeds for e in range(self.envs)]
         first = self.env.reset(seeds=seeds)
-        return first.astype(np.float32).reshape(self.members, self.envs, -1)
+        self._note_faults()
+        with np.errstate(over="ignore"):  # it is noted
+            return first.astype(np.float32).reshape(self.members, self.envs, -1)
 
     def starts(self, rounds: int = 4) -> np.ndarray:
         """Observations that episodes may start with, [members, rounds·envs, O]; it resets all."""
@@ -125,7 +132,9 @@ class Collector:
             [(s, e, k, STARTS) for s in self._seeds for e in range(self.envs)]
             for k in range(rounds)
         ]
-        drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
+        with np.errstate(over="ignore"):
+            drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
+        self._note_faults()
         shape = (rounds, self.members, self.envs, -1)
         by_member = np.stack(drawn).reshape(shape).swapaxes(0, 1)
         return by_member.reshape(self.members, rounds * self.envs, -1)
@@ -149,9 +158,9 @@ class Collector:
         """
         self.episodes.restore(_below(state, "episodes/"))
         self._restarts = int(state["restarts"].max())
-        if self.exact:
+        env = _below(state, "env/")
+        if self.exact and env:  # a user's environment may have learned since to save its state
             rows = self.members * self.envs
-            env = _below(state, "env/")
             self.env.restore({k: a.reshape(rows, *a.shape[2:]) for k, a in env.items()})
             return None
         self._restarts += 1
@@ -173,17 +182,31 @@ class Collector:
             unit_actions = np.nan_to_num(unit_actions)
         actions = stretch(np.clip(unit_actions, -1.0, 1.0), self.low, self.high)
         step = self.env.step(actions.reshape(-1, self.action_size))
+        self.steps += self.envs
+        self._note_faults()
         ended = step.ended
         shape = (self.members, self.envs)
         self.episodes.include(step.reward.reshape(shape), ended.reshape(shape))
         size = self.observation_size
         outcome = np.empty((self.members * self.envs, 2 * size + 3), np.float32)
-        outcome[:, :size] = step.observation
-        outcome[:, size:-3] = step.final_observation
+        with np.errstate(over="ignore"):
+            outcome[:, :size] = step.observation
+            outcome[:, size:-3] = step.final_observation
         outcome[:, -3], outcome[:, -2], outcome[:, -1] = step.reward, step.terminated, ended
         outcome = outcome.reshape(*shape, -1)
         self.faulty |= ~np.isfinite(outcome).all(axis=(1, 2))
         return outcome
+
+    def _note_faults(self) -> None:
+        """Note whose own environment has just given what is no finite number."""
+        for i, fault in self.env.take_faults().items():
+            member, number = divmod(i, self.envs)
+            within = self.episodes.steps[member, number] + 1
+            where = "at its reset" if fault.starting else f"at step {within:,} of an episode"
+            when = "in an evaluation" if self._stream == EVALUATION else f"at step {self.steps:,}"
+            words = f"its environment {number} gave {fault.reading} {where}, {when}"
+            self.faults.setdefault(member, words)
+            self.faulty[member] = True
 
     def close(self) -> None:
         """Release the environments."""
