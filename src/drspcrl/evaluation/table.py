@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_LISTED = 8
+
+
 class Summary(NamedTuple):
     """One setting of a table; mean and standard deviation leave out episodes that diverged."""
 
@@ -72,7 +75,7 @@ class EvaluationTable:
         why: dict[str, list[str]] = {}
         for label, reason in dict(self.info.get("left_out", {})).items():
             why.setdefault(str(reason), []).append(str(label))
-        parts = [f"{', '.join(labels)} ({reason})" for reason, labels in why.items()]
+        parts = [f"{_listed(labels)} ({reason})" for reason, labels in why.items()]
         return f"left out: {'; '.join(parts)}" if parts else ""
 
     def summary(self) -> list[Summary]:
@@ -168,6 +171,17 @@ def read_info(path: str | Path) -> dict[str, Any]:
     if not isinstance(info, dict):
         raise InputError(f"{beside.name} is damaged: it holds no mapping of names to values")
     return info
+
+
+def _listed(labels: list[str]) -> str:
+    """Labels in one line: levels of one perturbation together, no more than a line holds."""
+    levels: dict[str, list[str]] = {}
+    for label in labels[:_LISTED]:
+        kind, _, level = label.rpartition("=")
+        levels.setdefault(kind, []).append(level)
+    words = [f"{kind}={', '.join(own)}" for kind, own in levels.items()]
+    more = len(labels) - _LISTED
+    return "; ".join(words) + (f" and {more} more settings" if more > 0 else "")
 
 
 def _replace(path: Path, text: str) -> None:
