@@ -12,9 +12,10 @@ import drspcrl
 SOURCE = Path(drspcrl.__file__).parent
 
 # part → the parts it may import, beside itself and the foundations
-FOUNDATIONS = {"errors", "precision", "versions"}
+FOUNDATIONS = {"errors", "named", "precision", "versions"}
 ALLOWED = {
     "errors": set(),
+    "named": set(),
     "precision": set(),
     "versions": set(),
     "divergences": set(),

@@ -180,3 +180,9 @@ def test_loading_and_acting_never_import_jax(policy, tmp_path):
         "load_policy(sys.argv[1])(numpy.zeros((2, 1))); assert 'jax' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+def test_a_policy_is_shown_in_one_line(policy):
+    outputs = 2 if policy.kind == "tanh_gaussian" else 1
+    told = f"<Policy {policy.kind}, 1→1→{outputs} relu: 1 observations → 1 actions>"
+    assert str(policy) == repr(policy) == told

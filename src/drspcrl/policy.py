@@ -69,6 +69,14 @@ class Policy:
     def __post_init__(self) -> None:
         _check(self)
 
+    def __repr__(self) -> str:
+        sizes = [len(self.layers[0][0]), *(len(bias) for _, bias in self.layers)]
+        network = f"{'→'.join(map(str, sizes))} {self.activation}"
+        return (
+            f"<Policy {self.kind}, {network}: "
+            f"{self.observation_size} observations → {self.action_size} actions>"
+        )
+
     @property
     def observation_size(self) -> int:
         """Numbers in one observation."""

@@ -1,5 +1,7 @@
 """What must work from an offline bundle, with pytest as the only tool."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,23 @@ def test_the_command_line_works(capsys):
     assert main(["doctor"]) == 0
     assert main(["solve", "--budget", "-1"]) == 2
     assert "error" in capsys.readouterr().err
+
+
+def test_an_environment_of_ones_own_is_trained_and_evaluated(tmp_path, monkeypatch, capsys):
+    from drspcrl.cli import main
+
+    (tmp_path / "own_swing.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control.pendulum import PendulumEnv\n"
+        "gymnasium.register('Swing-v0', entry_point=PendulumEnv, max_episode_steps=16)\n"
+    )
+    monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    settings = ["hidden=[8]", "rollout_size=32", "envs_per_member=2", "minibatches=2"]
+    command = ["train", "--env", "own_swing:Swing-v0", "--algorithm", "ppo", "--out", "runs"]
+    assert main([*command, "--steps", "64", "--no-tensorboard", "--set", *settings]) == 0
+    assert main(["evaluate", "runs", "--episodes", "1"]) == 2
+    assert "--trust own_swing:Swing-v0" in capsys.readouterr().err
+    assert main(["evaluate", "runs", "--episodes", "1", "--trust", "own_swing:Swing-v0"]) == 0
+    assert "left out: environment=0.1, 0.2" in capsys.readouterr().out
+    assert main(["resume", "runs", "--steps", "96", "--trust", "own_swing:Swing-v0"]) == 0

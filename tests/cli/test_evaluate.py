@@ -1,6 +1,9 @@
 """`drspcrl evaluate`, from its arguments to its files."""
 
 import json
+import shutil
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,8 +79,10 @@ def test_an_own_suite_and_the_best_policy(run_folder, tmp_path):
 
 def test_the_only_run_that_cannot_be_evaluated_is_an_input_error(run_folder):
     # Pendulum has no MuJoCo model.
-    with pytest.raises(InputError, match=r"cannot be evaluated: .* setting environment=0\.1"):
-        run_command(run_folder, "--episodes", 1)
+    suite = run_folder.parent / "masses.yaml"
+    suite.write_text("settings: [environment=0.1]")
+    with pytest.raises(InputError, match="cannot be evaluated: suite 'masses' has no setting for"):
+        run_command(run_folder, "--episodes", 1, "--suite", suite)
 
 
 def test_a_run_that_is_left_out_gives_exit_code_1(run_folder, tmp_path, capsys):
@@ -103,3 +108,30 @@ def test_help_names_every_suite(capsys):
     assert stopped.value.code == 0
     out = capsys.readouterr().out
     assert all(name in out for name in suite_names())
+
+
+def test_what_the_suite_asks_of_a_task_that_has_it_not_is_one_line(run_folder, capsys):
+    run_command(run_folder.parent, "--episodes", 1)
+    left = "left out: environment=0.1, 0.2, 0.3, 0.4, 0.5 (the task has no MuJoCo model)"
+    assert capsys.readouterr().out.count(left) == 1
+    assert len(EvaluationTable.from_csv(run_folder / "evaluation.csv")) == 11
+    other = run_folder.with_name("Pendulum-v1-sac-vanilla-s1")
+    shutil.copytree(run_folder, other)
+    run_command(run_folder.parent, "--episodes", 1, "--jobs", 1)
+    assert capsys.readouterr().out.count(f"Pendulum-v1: {left}") == 1
+
+
+def test_an_environment_of_a_module_in_the_working_directory(run_folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(run_folder.parent)
+    Path("tank_of_a_user.py").write_text(
+        "import gymnasium\n\ndef swing():\n    return gymnasium.make('Pendulum-v1')\n"
+    )
+    for name in ("run.json", "config.yaml"):
+        told = json.loads((run_folder / name).read_text())
+        (run_folder / name).write_text(json.dumps(told | {"env": "tank_of_a_user:swing"}))
+    with pytest.raises(InputError, match="say so with --trust tank_of_a_user:swing"):
+        run_command(run_folder, "--episodes", 1)
+    assert "tank_of_a_user" not in sys.modules
+    run_command(run_folder, "--episodes", 1, "--trust", "tank_of_a_user:swing")
+    assert f"evaluated {run_folder}" in capsys.readouterr().out

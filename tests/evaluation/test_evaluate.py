@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from drspcrl.errors import InputError
 from drspcrl.evaluation import Suite, episode_seed, evaluate
 from drspcrl.evaluation.actor import BLOCK
 from drspcrl.evaluation.queue import Job
@@ -146,3 +147,52 @@ def test_foreign_policies_never_import_jax():
         "assert 'jax' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_settings_of_what_the_task_has_not_are_left_out_and_named(counter):
+    table = evaluate(lambda o: o[:, 1:] / 4, counter, episodes=3)  # the default suite
+    assert len(table) == 11 * 3
+    assert set(table.perturbation) == {"none", "action", "observation"}
+    levels = [f"environment={level}" for level in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    assert table.info["left_out"] == dict.fromkeys(levels, "the task has no MuJoCo model")
+    assert len(table.info["settings"]) == 16
+    line = "left out: environment=0.1, 0.2, 0.3, 0.4, 0.5 (the task has no MuJoCo model)"
+    assert table.left_out == str(table).splitlines()[-1] == line
+    alone = evaluate(lambda o: o[:, 1:] / 4, counter, "noise", episodes=3)
+    assert "left_out" not in alone.info
+    assert alone.left_out == ""
+    assert alone.returns.tolist() == table.returns.tolist()
+
+
+def test_a_single_episode_of_each_setting_that_is_left(counter):
+    table = evaluate(lambda o: o[:, 1:] / 4, counter, "paper", episodes=1)
+    assert len(table) == 11
+
+
+def test_a_suite_of_which_nothing_is_left(counter):
+    suite = Suite("masses", [Perturbation("environment", 0.1), Perturbation("push", 0.1)])
+    with pytest.raises(InputError, match="suite 'masses' has no setting for this task: physics no"):
+        evaluate(lambda o: o[:, 1:] / 4, counter, suite, episodes=1)
+
+
+def test_a_parameter_that_the_model_has_not_is_still_an_error():
+    suite = Suite("wrong", [None, Perturbation("scale", 1.5, {"parameter": "mass:tail"})])
+    with pytest.raises(InputError, match=r"suite 'wrong', setting scale.*'mass:tail' is not in"):
+        evaluate(lambda o: o[:, :3], "Hopper", suite, episodes=1)
+
+
+def test_many_settings_that_are_left_out_fit_into_a_line(counter):
+    table = evaluate(lambda o: o[:, 1:] / 4, counter, "worst_case", episodes=1)
+    assert len(table.left_out) < 300
+    assert "and 41 more settings" in table.left_out
+
+
+def test_a_first_observation_that_is_no_number_is_the_environments(counter):
+    class Lost(counter):
+        def _observation(self):
+            return np.array([0.0, np.nan])
+
+    with pytest.raises(
+        InputError, match=r"gave observation\[1\] = nan at its reset \(setting none"
+    ):
+        evaluate(lambda o: o[:, 1:] / 4, Lost, Suite("one", [None]), episodes=2)

@@ -127,7 +127,7 @@ def mixed(tmp_path_factory):
         state = trainer.loop.collector.env.state()
         after = a_while(trainer.loop.collector)
         assert trainer.judge is not None
-        judged = trainer.judge._collector.env
+        judged = trainer.judge.collector.env
         judged_in = judged.physics.scales, judged._disturbances._kernels
     return config, state, after, judged_in
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -10,6 +12,8 @@ from drspcrl.errors import InputError
 from drspcrl.presets import ALGORITHMS, preset
 from drspcrl.trainer import TrainConfig, train
 from drspcrl.trainer.estimate import estimate
+from drspcrl.trainer.offpolicy import OffPolicyLoop
+from drspcrl.trainer.onpolicy import OnPolicyLoop
 
 QUIET = Console(quiet=True)
 
@@ -117,6 +121,58 @@ def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
     needed = estimate(made, 17, 6)
     assert 3.4e9 < needed.replay < 3.8e9
     assert needed.replay + needed.learning < 8 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "changes", "each"),
+    [
+        # 264 states of a batch of 256, two arrays of the layers' width, observations and actions
+        ("sac", {}, 264 * 4 * (2 * 512 + 2 * 17 + 6)),
+        ("sac", {"actor_draws": "all"}, 264 * 4 * (5 * 512 + 2 * 17 + 6)),
+        ("ddpg", {"hidden": [64]}, 264 * 4 * (2 * 64 + 2 * 17 + 6)),
+        ("ppo", {}, 2048 * 4 * (128 + 2 * 17 + 6)),
+        ("ppo", {"divergence": "wasserstein"}, 2048 * 4 * (2 * 128 + 2 * 17 + 6)),
+    ],
+)
+def test_estimates_count_the_noise_draws(algorithm, changes, each):
+    def needed(draws: int, *methods: str):
+        settings = changes | {"draws": draws}
+        return estimate(config(algorithm=algorithm, methods=methods, settings=settings), 17, 6)
+
+    assert needed(40, "fixed").learning - needed(8, "fixed").learning == 32 * each
+    assert needed(40, "vanilla") == needed(8, "vanilla")
+    one, both = needed(8, "fixed"), needed(8, "fixed", "vanilla")  # in one program
+    assert both.learning == 2 * one.learning
+    assert needed(40, "fixed").disk == needed(8, "fixed").disk
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
+    from drspcrl.trainer.algorithms import make_loop
+    from drspcrl.trainer.collector import Collector
+    from drspcrl.trainer.settings import resolve
+    from drspcrl.trainer.uncertainty import member_uncertainty
+
+    given = {"draws": 64} | ({} if algorithm == "ppo" else {"buffer_size": 2000})
+    settings, cpu = resolve(algorithm, given, 2000), jax.devices("cpu")[0]
+    collector = Collector("HalfCheetah", [0], settings["envs_per_member"], 1)
+    against = member_uncertainty([settings], [0.1])
+    loop = make_loop(algorithm, settings, collector, [0], 2000, cpu, cpu, against)
+    if isinstance(loop, OnPolicyLoop):
+        shape = (1, loop._length, loop._envs, 2 * loop._size + 3)
+        seen = loop._blank_rollout(), np.zeros(shape, np.float32), loop._starts
+        numbers = np.int32(0), np.float32(0.0)
+    else:
+        assert isinstance(loop, OffPolicyLoop)
+        seen = (jax.eval_shape(loop._sample, loop.replay, loop._sample_keys, np.int32(0)),)
+        numbers = (np.int32(0),)
+    members = loop.hyper, loop.uncertainty, loop._update_keys
+    planned = loop._update.lower(loop.state, *seen, *members, *numbers).compile().memory_analysis()
+    made = config(env="HalfCheetah", algorithm=algorithm, methods=("fixed",), settings=given)
+    needed = estimate(made, 17, 6).learning
+    assert planned is not None
+    assert planned.temp_size_in_bytes < needed < 3 * planned.temp_size_in_bytes
 
 
 def test_variants_of_a_method_have_settings_of_their_own():

@@ -60,8 +60,17 @@ class Evaluate:
             raise InputError(f"{results[0].path} cannot be evaluated: {results[0].reason}")
         if len(results) == 1 and results[0].table is not None:
             print(results[0].table)
+        else:
+            print(*_left_out(results), sep="", end="")
         if any(result.status == "skipped" for result in results):
             raise SystemExit(1)
+
+
+def _left_out(results: "list[RunResult]") -> list[str]:
+    """One line for each task that has not what some settings of the suite need."""
+    tables = [result.table for result in results if result.table is not None]
+    lines = (f"{table.info['env']}: {table.left_out}\n" for table in tables if table.left_out)
+    return list(dict.fromkeys(lines))
 
 
 def _line(result: "RunResult") -> str:

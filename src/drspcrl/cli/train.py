@@ -50,7 +50,11 @@ Settings = Annotated[
 class Train(TrainConfig):
     """Train every (method, seed) as one population; each leaves a run folder in OUT."""
 
-    # Two options are written in another way than in Python; all others are the configuration's.
+    # Some options are written in another way than in Python; all others are the configuration's.
+    env: str
+    """Task: Hopper, HalfCheetah, Walker2d, Humanoid, any Gymnasium id with Box spaces, or your own
+    as my_module:My-v0 (an id that my_module registers) or my_module:make (a function or class in
+    it); the module is looked for in the working directory, too."""
     settings: Settings = field(default_factory=dict)
     """Hyper-parameters that differ from the preset, e.g. --set critic_lr=3e-4 hidden=[64,64]."""
     time_limit: Duration = None

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from drspcrl.envs.physics import Physics
-from drspcrl.envs.simulation import Simulation
+from drspcrl.envs.simulation import Fault, Simulation
 from drspcrl.envs.streams import Seed, as_sequence, child
 from drspcrl.errors import InputError
 from drspcrl.perturbations.disturbances import Disturbances
@@ -222,8 +222,9 @@ class BatchEnv:
             self.reset()  # so that every array exists and can be compared
         expected = {key: value.shape for key, value in self.state().items()}
         received = {key: np.shape(value) for key, value in state.items()}
-        layers = "simulation/physics/layer/"  # appear only once a perturbation has acted
-        differing = {k for k, _ in expected.items() ^ received.items() if not k.startswith(layers)}
+        # Layers appear only once a perturbation has acted; a user's state has any length.
+        free = ("simulation/physics/layer/", "simulation/own")
+        differing = {k for k, _ in expected.items() ^ received.items() if not k.startswith(free)}
         if differing:
             raise InputError(
                 f"the state does not fit this environment, in {', '.join(sorted(differing))}; "
@@ -240,6 +241,15 @@ class BatchEnv:
         self.simulation.restore(below["simulation"])
         self._disturbances.restore(below["disturbances"])
         self._observation = below["env"]["observation"].copy()
+
+    def take_faults(self) -> dict[int, Fault]:
+        """What of a user's own environments was no finite number since this was last asked.
+
+        Returns:
+            The first such reading of each environment, by its number. (`Step.diverged` marks the
+            steps, also those of the simulators of this package.)
+        """
+        return self.simulation.take_faults()
 
     def close(self) -> None:
         """Release what the simulator holds."""

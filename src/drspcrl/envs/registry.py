@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import gymnasium
 
+from drspcrl import named
 from drspcrl.envs.batch import BatchEnv
 from drspcrl.envs.simulation import Simulation
 from drspcrl.envs.streams import Seed
@@ -12,7 +13,7 @@ from drspcrl.perturbations.setting import Setting
 
 
 def task_names() -> tuple[str, ...]:
-    """The tasks that run on the thread pool; every other name is asked of Gymnasium."""
+    """The tasks that run on the thread pool; any other is an environment in Gymnasium's way."""
     from drspcrl.envs.simulator import TASKS
 
     return tuple(TASKS)
@@ -30,8 +31,8 @@ def make(
 
     Args:
         name: `Hopper`, `HalfCheetah`, `Walker2d`, `Humanoid` (or `Hopper-v5`, …), a probe task
-            (`probe/constant`, …), any other Gymnasium id with Box spaces, or a function that
-            makes such an environment.
+            (`probe/constant`, …), any other Gymnasium id with Box spaces, `module:Id` or
+            `module:function` for one's own, or a function or class that makes an environment.
         num_envs: number of environments.
         seed: environment i draws from child i of this seed, whatever `num_envs` is.
         threads: threads to simulate on, 0 for all usable cores; results do not depend on it.
@@ -52,14 +53,16 @@ def make(
 def _simulation(
     name: str | Callable[[], gymnasium.Env], num_envs: int, threads: int, processes: bool
 ) -> Simulation:
+    from drspcrl.envs.own import factory_of
     from drspcrl.envs.probe import PROBES
     from drspcrl.envs.simulator import TASKS, MujocoSimulation
-    from drspcrl.envs.vector import VectorSimulation, factory_of
+    from drspcrl.envs.vector import VectorSimulation
 
-    if callable(name):
-        return VectorSimulation(name, num_envs, processes)
+    if not isinstance(name, str):
+        own = named.name_of(name) or getattr(name, "__qualname__", type(name).__qualname__)
+        return VectorSimulation(name, num_envs, processes, own)
     if name.removesuffix("-v5") in TASKS:
         return MujocoSimulation(TASKS[name.removesuffix("-v5")], num_envs, threads)
     if name in PROBES:
         return PROBES[name](num_envs)
-    return VectorSimulation(factory_of(name), num_envs, processes)
+    return VectorSimulation(factory_of(name), num_envs, processes, name)

@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from drspcrl.envs.physics import Physics
 
 
+class Fault(NamedTuple):
+    """What a user's environment gave that is no finite number.
+
+    Attributes:
+        reading: which number, e.g. `observation[2] = nan`.
+        starting: whether it came from `reset`, not from `step`.
+    """
+
+    reading: str
+    starting: bool
+
+
 class Transition(NamedTuple):
     """The outcome of one step of all simulations, before any reset."""
 
@@ -72,6 +84,15 @@ class Simulation(ABC):
     @abstractmethod
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a `state()`, bit for bit."""
+
+    def take_faults(self) -> dict[int, Fault]:
+        """Readings of a user's simulations that were no finite numbers, since they were last taken.
+
+        Returns:
+            The first of each such simulation, by its number. A simulator of this package says
+            `diverged` instead, and has none.
+        """
+        return {}
 
     def close(self) -> None:
         """Release what the simulator holds."""

@@ -1,7 +1,7 @@
 """`evaluate`: one policy or many, every setting of a suite, many episodes each, as one batch."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from drspcrl.evaluation.progress import Progress, Show, progress
 from drspcrl.evaluation.queue import Queue
 from drspcrl.evaluation.record import record
 from drspcrl.evaluation.rollout import Episode, Failure, Rollout
-from drspcrl.evaluation.suite import Suite
+from drspcrl.evaluation.suite import Row, Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable
+from drspcrl.perturbations.kernel import NotInTaskError
 
 _SIMULATIONS_IN_PROCESS = 32
 
@@ -47,6 +48,9 @@ def evaluate(
     show: Show | None = "bar",
 ) -> EvaluationTable:
     """Evaluate a policy, from any library, under the perturbations of a suite.
+
+    Settings of what the task has not (perturbed physics without a MuJoCo model) are left out, and
+    the table says so.
 
     The result depends on policy, environment, suite, episodes and seed alone: every episode draws
     from a seed of its own, and the policy is always called with the same number of observations.
@@ -116,17 +120,17 @@ def evaluate_policies(
     if not policies:
         raise InputError("there are no policies; give at least one, by name")
     actors = {name: Actor(policy, deterministic) for name, policy in policies.items()}
-    total = len(actors) * len(suite.rows) * episodes
+    playable, left_out = _playable(env, suite)
+    total = len(actors) * len(playable.rows) * episodes
     batch = make(env, num_envs=_simulations(env, total, simulations, threads), threads=threads)
     try:
-        _check_settings(batch, suite)
         request = {"episodes": int(episodes), "seed": int(seed), "deterministic": deterministic}
-        info = record(batch, env, suite, **request, clip=clip)
+        info = record(batch, env, suite, left_out, **request, clip=clip)
         # One policy after another, so that few of them share a step and each ends early.
-        queue = Queue(tuple(actors), suite.rows, int(episodes))
+        queue = Queue(tuple(actors), playable.rows, int(episodes))
         played = Rollout(batch, actors, int(seed), clip).play(queue)
         with progress(total, str(info["env"]), show) as advance:
-            yield from _outcomes(played, suite, int(episodes), info, advance)
+            yield from _outcomes(played, playable, int(episodes), info, advance)
     finally:
         batch.close()
 
@@ -158,13 +162,34 @@ def _simulations(env: Any, total: int, wanted: int | None, threads: int) -> int:
     return ceil(total / rounds)
 
 
-def _check_settings(batch: BatchEnv, suite: Suite) -> None:
-    """Try every setting on one simulation, before any work could be lost to a wrong one."""
-    for row in suite.rows:
-        try:
-            batch.perturb([0], [row.parts])
-        except InputError as error:
-            raise InputError(f"suite {suite.name!r}, setting {row.label}: {error}") from None
+def _playable(env: str | Callable[[], gymnasium.Env], suite: Suite) -> tuple[Suite, dict[str, str]]:
+    """Try every setting on one simulation, before any work could be lost to a wrong one.
+
+    Returns:
+        The settings that the task has something for, and the others' labels with the reason.
+    """
+    batch = make(env, threads=1)
+    try:
+        missing = {row.label: _missing(batch, suite, row) for row in suite.rows}
+    finally:
+        batch.close()
+    left_out = {label: error.why for label, error in missing.items() if error is not None}
+    kept = [row.parts for row in suite.rows if row.label not in left_out]
+    if not kept:
+        error = next(iter(missing.values()))
+        raise InputError(f"suite {suite.name!r} has no setting for this task: {error}")
+    return (replace(suite, settings=kept) if left_out else suite), left_out
+
+
+def _missing(batch: BatchEnv, suite: Suite, row: Row) -> NotInTaskError | None:
+    """What the task has not that a setting needs, None where it has all."""
+    try:
+        batch.perturb([0], [row.parts])
+    except NotInTaskError as error:
+        return error
+    except InputError as error:
+        raise InputError(f"suite {suite.name!r}, setting {row.label}: {error}") from None
+    return None
 
 
 def _outcomes(

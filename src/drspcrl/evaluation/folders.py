@@ -15,6 +15,7 @@ from drspcrl.evaluation.progress import Progress, Show, progress
 from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
+from drspcrl.named import import_trusted
 from drspcrl.runs import DEFAULT_SUITE, Run, find_runs, read_run, refuse_imports
 
 # What makes an evaluation another one; versions and the like are recorded, not compared.
@@ -85,7 +86,8 @@ def evaluate_runs(
         "deterministic": deterministic, "clip": False,
     }  # fmt: skip
     by_task: dict[str, dict[str, _Prepared]] = {}
-    for folder in _folders(Path(root)) if isinstance(root, str | Path) else root:
+    found_below = _folders(Path(root)) if isinstance(root, str | Path) else root
+    for folder in [folder.absolute() for folder in found_below]:  # environments may change theirs
         found = _prepare(folder, folder / policy_file, load, suite, request, overwrite, trust)
         if isinstance(found, RunResult):
             yield found
@@ -153,6 +155,7 @@ def _prepare(
     try:
         run = read_run(folder, metrics=(), evaluations=False)
         refuse_imports(run.environment, trust)
+        import_trusted(run.environment, trust)
         digest = _digest(file)
         path = result_path(folder, suite.name)
         if path.exists() and not overwrite:
@@ -188,7 +191,9 @@ def _evaluate_shares(
     for found in in_processes(folders, processes, threads, work):
         result = RunResult(found[0], "skipped", found[1]) if isinstance(found, tuple) else found
         if result.table is not None:
-            advance(int(result.table.length.sum()), len(result.table.length))
+            info = result.table.info
+            missing = info["episodes"] * len(info.get("left_out", ()))
+            advance(int(result.table.length.sum()), len(result.table.length) + missing)
         yield result
 
 

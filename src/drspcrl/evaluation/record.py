@@ -1,6 +1,6 @@
 """What is written down with a result, so that it can be understood and made again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -16,7 +16,11 @@ _PACKAGES = ("drspcrl", "gymnasium", "mujoco", "numpy")
 
 
 def record(
-    env: BatchEnv, name: str | Callable[[], gymnasium.Env], suite: Suite, **request: Any
+    env: BatchEnv,
+    name: str | Callable[[], gymnasium.Env],
+    suite: Suite,
+    left_out: Mapping[str, str],
+    **request: Any,
 ) -> dict[str, Any]:
     """Everything that decides a table except the policy, as plain data."""
     return {
@@ -24,6 +28,7 @@ def record(
         "env": name if isinstance(name, str) else _name_of(name),
         "suite": suite.name,
         "settings": list(suite.labels),
+        **({"left_out": dict(left_out)} if left_out else {}),
         **request,
         "versions": versions_of(_PACKAGES),
         "physics": _physics(env),

@@ -105,14 +105,20 @@ class Rollout:
     def _begin(self, simulations: np.ndarray) -> None:
         jobs = [job for i in simulations if (job := self._jobs[i])]
         seeds = [episode_seed(self._seed, job.row.parts, job.episode) for job in jobs]
+        self._lengths[simulations] = 0
         self._env.perturb(simulations, [job.row.parts for job in jobs])
         self._noise.begin(simulations, seeds)
         first = self._env.reset(simulations, seeds=seeds)
+        for i, fault in self._env.take_faults().items():
+            if fault.starting and i in simulations:
+                raise InputError(
+                    f"the environment gave {fault.reading} at its reset ({self._where(i)}), and a "
+                    "policy cannot act on that; look for it in the environment"
+                )
         if not len(self._observation):
             self._observation = np.zeros((self._env.num_envs, *first.shape[1:]), first.dtype)
         self._observation[simulations] = first
         self._returns[simulations] = 0.0
-        self._lengths[simulations] = 0
 
     def _act(self) -> tuple[np.ndarray, list[Failure]]:
         """The actions of all simulations, and the policies that gave none to be used."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_LISTED = 8
+
+
 class Summary(NamedTuple):
     """One setting of a table; mean and standard deviation leave out episodes that diverged."""
 
@@ -66,6 +69,15 @@ class EvaluationTable:
             raise KeyError(f"{column!r} is no column; choose from {', '.join(EVALUATION_COLUMNS)}")
         return self.returns if column == "return" else getattr(self, column)
 
+    @property
+    def left_out(self) -> str:
+        """One line about settings of the suite that the task has nothing for, "" if it has all."""
+        why: dict[str, list[str]] = {}
+        for label, reason in dict(self.info.get("left_out", {})).items():
+            why.setdefault(str(reason), []).append(str(label))
+        parts = [f"{_listed(labels)} ({reason})" for reason, labels in why.items()]
+        return f"left out: {'; '.join(parts)}" if parts else ""
+
     def summary(self) -> list[Summary]:
         """Mean and standard deviation for every setting, in the order of the suite."""
         rows: dict[tuple[str, float], list[int]] = {}
@@ -89,10 +101,11 @@ class EvaluationTable:
             counts = (str(s.episodes), str(s.diverged))
             lines.append((s.perturbation, number(s.level), *numbers, *counts))
         first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
-        return "\n".join(
+        rows = [
             f"{name:<{first}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(rest, others, strict=True))
             for name, *rest in lines
-        )
+        ]
+        return "\n".join([*rows, self.left_out] if self.left_out else rows)
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to `path`, and `info` beside it, with the suffix `.json`.
@@ -158,6 +171,17 @@ def read_info(path: str | Path) -> dict[str, Any]:
     if not isinstance(info, dict):
         raise InputError(f"{beside.name} is damaged: it holds no mapping of names to values")
     return info
+
+
+def _listed(labels: list[str]) -> str:
+    """Labels in one line: levels of one perturbation together, no more than a line holds."""
+    levels: dict[str, list[str]] = {}
+    for label in labels[:_LISTED]:
+        kind, _, level = label.rpartition("=")
+        levels.setdefault(kind, []).append(level)
+    words = [f"{kind}={', '.join(own)}" for kind, own in levels.items()]
+    more = len(labels) - _LISTED
+    return "; ".join(words) + (f" and {more} more settings" if more > 0 else "")
 
 
 def _replace(path: Path, text: str) -> None:

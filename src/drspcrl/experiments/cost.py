@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -75,12 +76,11 @@ def task_sizes(env: str) -> tuple[int, int]:
         return SIZES[env.removesuffix("-v5")]
     from drspcrl.envs import make
 
-    made = make(env)
-    try:
-        observation, action = made.observation_space.shape, made.action_space.shape
-        return observation[-1], action[-1]
-    finally:
+    with chdir("."):  # whatever a user's environment does
+        made = make(env)
         made.close()
+    observation, action = made.observation_space.shape, made.action_space.shape
+    return observation[-1], action[-1]
 
 
 def members_that_fit(population: Population, memory: float | None, most: int | None) -> int:

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from drspcrl.envs.physics import Physics
 
 
+class NotInTaskError(InputError):
+    """A perturbation of something that the task has not.
+
+    Attributes:
+        why: what it has not, in a few words.
+    """
+
+    def __init__(self, message: str, why: str):
+        super().__init__(message)
+        self.why = why
+
+
 @dataclass(frozen=True)
 class Context:
     """What a kernel may know about the environments it acts in."""
@@ -132,10 +144,11 @@ def needs_bounds(space: Box, what: str) -> None:
 
 
 def needs_physics(physics: Physics | None, what: str) -> Physics:
-    """The physics handle, or an `InputError` where the task has none."""
+    """The physics handle, or a `NotInTaskError` where the task has none."""
     if physics is None:
-        raise InputError(
+        raise NotInTaskError(
             f"{what} needs a MuJoCo model (env.unwrapped.model and .data) in this process; "
-            "there is none, choose action or observation perturbations"
+            "there is none, choose action or observation perturbations",
+            "the task has no MuJoCo model",
         )
     return physics

@@ -77,6 +77,9 @@ class Collector:
     Attributes:
         worlds: what puts episodes into worlds; None for the simulator as it is.
         faulty: members whose actions or observations have left the finite numbers, [members].
+        faults: which reading of a member's own environment it was, by member; of the others,
+            nobody's environment is to blame.
+        steps: environment steps of each member; whoever restores a run says how many there were.
 
     Raises:
         InputError: an unknown task, or observations that are not a vector.
@@ -107,6 +110,8 @@ class Collector:
         self.episodes = Episodes(self.members, envs)
         self.worlds: EpisodeWorlds | None = None
         self.faulty = np.zeros(self.members, bool)
+        self.faults: dict[int, str] = {}
+        self.steps = 0
         self._seeds, self._stream = seeds, stream
         self._restarts = 0
 
@@ -129,7 +134,10 @@ class Collector:
         # Each time that episodes are lost, others follow: the same ones again would count twice.
         stream = (self._restarts, self._stream)
         seeds = [(seed, e, *stream) for seed in self._seeds for e in range(self.envs)]
-        first = self.env.reset(seeds=seeds).astype(np.float32)
+        first = self.env.reset(seeds=seeds)
+        self._note_faults()
+        with np.errstate(over="ignore"):  # it is noted
+            first = first.astype(np.float32)
         if self.worlds is not None:
             first = np.concatenate([first, self.worlds.features.astype(np.float32)], axis=1)
         return first.reshape(self.members, self.envs, -1)
@@ -144,7 +152,9 @@ class Collector:
             [(s, e, k, STARTS) for s in self._seeds for e in range(self.envs)]
             for k in range(rounds)
         ]
-        drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
+        with np.errstate(over="ignore"):
+            drawn = [self.env.reset(seeds=own).astype(np.float32) for own in seeds]
+        self._note_faults()
         self.env.hook = hook
         shape = (rounds, self.members, self.envs, -1)
         by_member = np.stack(drawn).reshape(shape).swapaxes(0, 1)
@@ -171,12 +181,14 @@ class Collector:
         """
         self.episodes.restore(_below(state, "episodes/"))
         self._restarts = int(state["restarts"].max())
-        if self.worlds is not None:
-            self.worlds.restore(_below(state, "worlds/"), exact=self.exact)
-        if self.exact:
+        env = _below(state, "env/")
+        exact = self.exact and bool(env)  # a user's environment may have learned since to do so
+        if exact:
             rows = self.members * self.envs
-            env = _below(state, "env/")
             self.env.restore({k: a.reshape(rows, *a.shape[2:]) for k, a in env.items()})
+        if self.worlds is not None:
+            self.worlds.restore(_below(state, "worlds/"), exact=exact)
+        if exact:
             return None
         self._restarts += 1
         self.episodes.abandon()
@@ -199,6 +211,8 @@ class Collector:
         actions = stretch(np.clip(unit_actions, -1.0, 1.0), self.low, self.high)
         counted = None if self.worlds is None else self.worlds.role == TRAINED
         step = self.env.step(actions.reshape(-1, self.action_size))
+        self.steps += self.envs
+        self._note_faults()
         ended = step.ended
         shape = (self.members, self.envs)
         counted = None if counted is None else counted.reshape(shape)
@@ -206,8 +220,9 @@ class Collector:
         size = self.observation_size
         flags = 2 * size  # reward, terminated, ended
         outcome = np.empty((self.members * self.envs, flags + 3 + self.coordinates), np.float32)
-        outcome[:, :size] = step.observation
-        outcome[:, size:flags] = step.final_observation
+        with np.errstate(over="ignore"):
+            outcome[:, :size] = step.observation
+            outcome[:, size:flags] = step.final_observation
         outcome[:, flags], outcome[:, flags + 1] = step.reward, step.terminated
         outcome[:, flags + 2] = ended
         if self.worlds is not None:
@@ -215,6 +230,17 @@ class Collector:
         outcome = outcome.reshape(*shape, -1)
         self.faulty |= ~np.isfinite(outcome).all(axis=(1, 2))
         return outcome
+
+    def _note_faults(self) -> None:
+        """Note whose own environment has just given what is no finite number."""
+        for i, fault in self.env.take_faults().items():
+            member, number = divmod(i, self.envs)
+            within = self.episodes.steps[member, number] + 1
+            where = "at its reset" if fault.starting else f"at step {within:,} of an episode"
+            when = "in an evaluation" if self._stream == EVALUATION else f"at step {self.steps:,}"
+            words = f"its environment {number} gave {fault.reading} {where}, {when}"
+            self.faults.setdefault(member, words)
+            self.faulty[member] = True
 
     def close(self) -> None:
         """Release the environments."""

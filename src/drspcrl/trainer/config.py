@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from drspcrl import variants
+from drspcrl import named, variants
 from drspcrl.baselines import BASELINES
 from drspcrl.baselines.disturbed import training_perturbations
 from drspcrl.curricula.registry import METHODS, maker_of
@@ -58,8 +58,10 @@ class Member:
 class TrainConfig:
     """Train every (method, seed) as one population and leave a run folder for each."""
 
-    env: str
-    """Task: Hopper, HalfCheetah, Walker2d, Humanoid, or any Gymnasium id with Box spaces."""
+    env: str | Callable[[], Any]
+    """Task: Hopper, HalfCheetah, Walker2d, Humanoid, any Gymnasium id with Box spaces, your own as
+    my_module:My-v0 (an id that my_module registers) or my_module:make (a function or class in it);
+    in Python also the function or class itself."""
     algorithm: Literal["ppo", "sac", "ddpg"]
     """Learner."""
     out: Path
@@ -108,6 +110,7 @@ class TrainConfig:
     _worlds_file: ClassVar[Mapping[str, str] | None] = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "env", _env_name(self.env))
         object.__setattr__(self, "out", Path(self.out))
         if "\0" in str(self.out):
             raise InputError(f"out is {str(self.out)!r}; a folder's name has no null byte")
@@ -198,7 +201,7 @@ class TrainConfig:
     def folder(self, member: Member) -> Path:
         """The run folder of a member."""
         # An id such as "ALE/Pong" or a hostile one must not leave the output folder or hide in it.
-        env = re.sub(r"[^\w.-]", "_", self.env).lstrip(".")
+        env = re.sub(r"[^\w.-]", "_", str(self.env)).lstrip(".")
         method = variants.folder_name(member.variant)
         return self.out / f"{env}-{self.algorithm}-{method}-s{member.seed}"
 
@@ -325,6 +328,20 @@ def _several(name: str, values: Any) -> tuple:
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InputError(f"{name} is {value!r}; choose one of {', '.join(allowed)}")
+
+
+def _env_name(env: Any) -> Any:
+    """What a run folder calls the environment, also where it is a function or class."""
+    if isinstance(env, str) or not callable(env):
+        return env
+    name = named.name_of(env)
+    if name is None:
+        raise InputError(
+            f"env is {env!r}, to which no name leads, so that its runs could be neither resumed "
+            "nor evaluated; define a function or class at the top of a file my_module.py, import "
+            "it from there and give that, or 'my_module:its_name'"
+        )
+    return name
 
 
 def _check_numbers(config: TrainConfig) -> None:

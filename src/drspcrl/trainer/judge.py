@@ -15,10 +15,13 @@ class Judge:
         seeds: a seed for each member.
         episodes: episodes of each member.
         threads: threads for the physics, 0 for all cores.
+
+    Attributes:
+        collector: what plays them.
     """
 
     def __init__(self, task: str, seeds: Sequence[int], episodes: int, threads: int = 0):
-        self._collector = Collector(task, seeds, episodes, threads, EVALUATION)
+        self.collector = Collector(task, seeds, episodes, threads, EVALUATION)
 
     def returns(self, act: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """The return of every episode, [members, episodes].
@@ -26,12 +29,12 @@ class Judge:
         Args:
             act: from observations [members, episodes, O] to actions in [−1, 1].
         """
-        observation = self._collector.reset()
+        observation = self.collector.reset()
         size = observation.shape[-1]
         returns = np.zeros(observation.shape[:2])
         playing = np.ones(observation.shape[:2], bool)
         while playing.any():
-            outcome = self._collector.step(act(observation))
+            outcome = self.collector.step(act(observation))
             returns += np.where(playing, outcome[..., 2 * size], 0.0)
             playing &= outcome[..., 2 * size + 2] == 0
             observation = outcome[..., :size].copy()
@@ -39,4 +42,4 @@ class Judge:
 
     def close(self) -> None:
         """Release the environments."""
-        self._collector.close()
+        self.collector.close()

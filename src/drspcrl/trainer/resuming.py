@@ -10,6 +10,7 @@ from rich.console import Console
 from drspcrl import variants
 from drspcrl.checkpoint import Saved
 from drspcrl.errors import InputError
+from drspcrl.named import import_trusted
 from drspcrl.runs import find_runs, read_config, read_info, refuse_imports
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.facts import version_changes
@@ -86,6 +87,7 @@ def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
 
 def _refuse_code(described: Mapping[str, Any], trust: Collection[str]) -> None:
     refuse_imports(described.get("env"), trust)
+    import_trusted(described.get("env"), trust)
     population = described.get("population")
     methods = population.get("methods") if isinstance(population, Mapping) else None
     for text in methods if isinstance(methods, list) else ():

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ..
             the disk took no more; what was saved before is whole.
     """
     console = console or Console()
+    config = replace(config, out=config.out.resolve())  # an environment may change directories
     check_unused(config)
     config = measured(config)
     if config.deterministic:
@@ -91,8 +93,11 @@ class Trainer:
         members, settings = config.members, config.resolved
         seeds = [member.seed for member in members]
         device, memory = choose_devices(config)
+        length = total or config.steps
+        # Before any environment is made, which may change the directory that paths are relative to.
+        self.curricula = Curricula(config, length, ball(settings, config.uncertainty == "worlds"))
         collector = Collector(
-            config.env,
+            str(config.env),
             seeds,
             settings["envs_per_member"],
             config.threads,
@@ -103,15 +108,13 @@ class Trainer:
         check_room(needed, config, device, memory)
         judged = config.evaluate_every > 0
         episodes = config.evaluate_episodes
-        self.judge = Judge(config.env, seeds, episodes, config.threads) if judged else None
+        self.judge = Judge(str(config.env), seeds, episodes, config.threads) if judged else None
         self.tracker = Tracker(config.track, f"drspcrl-{config.env}", config.describe(members[0]))
         console.print(
             f"{len(members)} runs of {config.steps:,} steps on {device.device_kind}: {needed}",
             highlight=False,
         )
         self.stop = Stop(config.time_limit)
-        length = total or config.steps
-        self.curricula = Curricula(config, length, ball(settings, config.uncertainty == "worlds"))
         each = [config.settings_of(member) for member in members]
         plain = [member.plain for member in members]
         self._paced = not all(plain)
@@ -151,6 +154,7 @@ class Trainer:
         living = next(one for one in saved if one is not None)
         self._restore_extra(put_back(self.loop, saved, self._extra()))
         self.loop.extend(self.config.steps)
+        self.loop.collector.steps = self.loop.steps
         for folder, member, one in zip(folders, self.config.members, saved, strict=True):
             if one is not None:
                 for lost in folder.go_on(self.config, member, self._facts, one):
@@ -166,7 +170,7 @@ class Trainer:
                 before = loop.steps
                 loop.iterate()
                 self.world.advance(loop)
-                self._stop_faulty(~loop.collector.faulty, "actions or observations")
+                self._stop_faulty(~loop.collector.faulty, "actions or observations", loop.collector)
                 paced = self._paced and _passed(before, loop.steps, self.curricula.every)
                 told = loop.signal() if paced else {}
                 scores = None
@@ -267,21 +271,27 @@ class Trainer:
             # A loss that was not measured is nan; one that is nan has spoilt the parameters.
             self._stop_faulty(~np.any(np.isinf(losses), axis=0), "losses")
 
-    def _stop_faulty(self, sound: np.ndarray, what: str) -> None:
+    def _stop_faulty(
+        self, sound: np.ndarray, what: str, collector: Collector | None = None
+    ) -> None:
+        """Stop the members that are not sound; where one's own environment was it, name it."""
+        blamed = {} if collector is None else collector.faults
         for k in _where(self.alive & ~sound):
             self.alive[k] = False
             folder = self.folders[k]
             steps = folder.store.steps()
-            folder.close("diverged", self.loop.steps, fault=f"its {what} are not finite")
+            fault = blamed.get(k, f"its {what} are not finite")
+            folder.close("diverged", self.loop.steps, fault=fault)
             last = f"its last good checkpoint is of step {steps[-1]:,}" if steps else "it has none"
-            self.warn(
-                f"{folder.path.name} diverged: its {what} are not finite at step "
-                f"{self.loop.steps:,}; {last}; the other runs go on"
-            )
+            when = "" if k in blamed else f" at step {self.loop.steps:,}"
+            self.warn(f"{folder.path.name} diverged: {fault}{when}; {last}; the other runs go on")
 
     def _evaluate(self) -> np.ndarray:
         assert self.judge is not None
         scores = self.judge.returns(self.loop.deterministic_actions).mean(axis=1)
+        judged = self.judge.collector
+        blameless = np.array([k not in judged.faults for k in range(len(scores))])
+        self._stop_faulty(blameless, "observations", judged)
         policies = self.policies()
         for k in _where(self.alive):
             policy = policies[k]

@@ -1,7 +1,9 @@
 """How much memory and disk a training will take, from its configuration alone; without JAX."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from drspcrl.learners.slots import observation_slots
 from drspcrl.trainer.config import TrainConfig
@@ -51,8 +53,27 @@ def estimate(config: TrainConfig, observation_size: int, action_size: int) -> Es
     # Checkpoints share replay blocks but for those that change, and hold the learner twice each
     # while a third is written.
     checkpoints = replay * 5 // 4 + 3 * 14 * weights * 4 if config.algorithm != "ppo" else learning
+    if not all(member.plain for member in config.members):
+        learning += _draws(settings, observation_size, action_size)
     disk = rows * _ROW_BYTES + 2 * weights * 4 + checkpoints + 8192
     return Estimate(members * replay, members * learning, members * disk)
+
+
+def _draws(settings: Mapping[str, Any], observation_size: int, action_size: int) -> int:
+    """What the worst case over noise draws needs while a member learns.
+
+    One program learns for all members, so plain ones among robust ones need it too. How many
+    arrays of a network's width live at once was read off the programs that XLA makes on a CPU.
+    """
+    draws = settings["draws"] if settings["nominal"] == "noise" else 1
+    moved = settings["divergence"] == "wasserstein"  # differentiates with respect to every draw
+    if "batch_size" in settings:
+        states = settings["batch_size"] * 33 // 32
+        layers = 7 if moved else 2 if settings["actor_draws"] == "one" else 5
+    else:
+        states, layers = settings["rollout_size"], 2 if moved else 1
+    numbers = layers * sum(settings["hidden"]) + 2 * observation_size + action_size
+    return 4 * draws * states * numbers
 
 
 def readable(count: float) -> str:
