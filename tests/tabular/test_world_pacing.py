@@ -1,7 +1,5 @@
 """The self-paced rule on families of worlds: the learner, the rule, and where it comes to rest."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,6 @@ from drspcrl.tabular import (
     price_rule,
     priced_return,
     run_pacing,
-    worst_law,
 )
 from drspcrl.tabular.fixed_points import rest_points
 from drspcrl.tabular.world_pacing import price_drift
@@ -28,31 +25,6 @@ from drspcrl.tabular.world_pacing import price_drift
 CROSSINGS = crossings()
 DEAR = crossings(toll=0.1)
 PLANK, BRIDGE, ROAD = range(3)
-
-
-def random_family(seed: int) -> WorldFamily:
-    worlds = [garnet(3, 3, 2, discount=0.9, seed=10 * seed + k) for k in range(4)]
-    return WorldFamily(worlds, np.random.default_rng(seed).dirichlet(np.ones(4)))
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_the_best_policy_is_the_best_of_all(seed):
-    family = random_family(seed)
-    every = list(product(range(3), repeat=3))
-    returns = [mean_return(family, np.array(policy)) for policy in every]
-    np.testing.assert_array_equal(best_policy(family), every[int(np.argmax(returns))])
-    worst = [worst_law(family, np.array(policy), KL(), 0.5).value for policy in every]
-    np.testing.assert_array_equal(best_policy(family, KL(), 0.5), every[int(np.argmax(worst))])
-
-
-def test_equal_actions_are_one_choice():
-    """Twelve states with three actions are half a million policies, of which three differ."""
-    policy = best_policy(CROSSINGS.at(0.0))
-    np.testing.assert_array_equal(policy, [PLANK] + 11 * [0])
-    assert best_policy(CROSSINGS.at(1.0))[0] == ROAD
-    # A tilt prefers what bears the worst storm.
-    assert best_policy(CROSSINGS.at(0.8))[0] == BRIDGE
-    assert best_policy(CROSSINGS.at(0.8), KL(), 10.0)[0] == ROAD
 
 
 @pytest.mark.parametrize(("budget", "updates", "pacing"), [(1.0, 100, 1.0), (2.0, 40, 0.5)])
@@ -247,8 +219,6 @@ def test_an_end_from_which_the_rule_moves_away_is_unstable():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: best_policy(WorldFamily([garnet(12, 4, 2)], np.ones(1))), "too many to try"),
-        (lambda: best_policy(random_family(0), tilt=0.1), "without a divergence"),
         (lambda: price_rule(1.0, 0, 0.9), "updates is 0"),
         (lambda: price_rule(-1.0, 10, 0.9), "budget=-1.0"),
         (lambda: run_pacing(CROSSINGS, Constant(0.1), updates=0), "updates is 0"),

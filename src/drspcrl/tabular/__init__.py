@@ -27,9 +27,9 @@ from drspcrl.tabular.solvers import (
     robust_policy_iteration,
     robust_value_iteration,
 )
+from drspcrl.tabular.world_learners import best_policy, climbed_policy
 from drspcrl.tabular.world_pacing import (
     PacedRun,
-    best_policy,
     price_fixed_points,
     price_rule,
     run_pacing,
@@ -48,6 +48,7 @@ __all__ = [
     "WorstLaw",
     "best_policy",
     "check_law_envelope",
+    "climbed_policy",
     "crossings",
     "from_table",
     "garnet",

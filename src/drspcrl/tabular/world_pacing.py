@@ -3,51 +3,23 @@
     price = max(0, −dJ/dρ) / E|V|
     ρ ← clip(ρ + clip(−λ(price + 2α(ρ − ρ_b)), ±1.5ρ_b/N), 0, ρ_b),   λ = 2/N
 
-against a learner that is done in one step: the best memoryless policy for the ρ of the moment.
+against a learner that is done in one step: the best policy for the ρ of the moment.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 import numpy.typing as npt
 
 from drspcrl.curricula import Curriculum, SelfPaced, Signal
 from drspcrl.curricula.self_paced import coordinate_drift
-from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
-from drspcrl.precision import in_float64
-from drspcrl.tabular.families import WorldFamily, check_tilt, world_returns
+from drspcrl.tabular.families import world_returns
 from drspcrl.tabular.fixed_points import FixedPoint, rest_points
-from drspcrl.tabular.mdp import Array, Indices
+from drspcrl.tabular.mdp import Array
 from drspcrl.tabular.radius_families import PricedReturn, RadiusFamily, priced_return
-
-Learner = Callable[[WorldFamily], npt.ArrayLike]
-"""From the worlds at the radius of the moment to a policy, [S, A] or [S]."""
-
-_MOST_POLICIES = 50_000
-_CHUNK_NUMBERS = 1 << 21  # of the stacked systems that are solved at once
-_TIE = 1e-12  # relative; of policies closer than this, the first is taken
-
-
-def best_policy(
-    family: WorldFamily, divergence: Divergence | None = None, tilt: float = 0.0
-) -> Indices:
-    """The best deterministic memoryless policy, one action per state, by trying them all.
-
-    It maximises E_p J_ω or, with a divergence, its worst case over the law within `tilt`. Where the
-    world is hidden, a randomised memoryless policy may do better still; it is not looked for.
-    Actions that do the same in every world count once, so that only real choices multiply.
-    """
-    check_tilt(divergence, tilt)
-    policies = _all_policies(family)
-    returns = np.concatenate(list(_returns_of(family, policies)))
-    objective = returns @ family.law
-    if divergence is not None:
-        objective = _worst_cases(divergence, returns, family.law, tilt)
-    tie = _TIE * max(1.0, float(np.abs(objective).max()))
-    return policies[np.flatnonzero(objective >= objective.max() - tie)[0]]
+from drspcrl.tabular.world_learners import Learner, best_policy
 
 
 def price_rule(
@@ -199,37 +171,3 @@ def _signal(step: int, here: PricedReturn, nominal_return: float) -> Signal:
         episode_return=nominal_return,
         draws=np.empty((0, 0)),
     )
-
-
-def _all_policies(family: WorldFamily) -> Indices:
-    """Every deterministic policy, [N, S], with one of each group of equal actions."""
-    rows = np.concatenate([family.transitions, family.rewards[..., None]], axis=-1)
-    states, actions = family.shape
-    by_action = np.moveaxis(rows, 0, 2).reshape(states, actions, -1)
-    same = (by_action[:, :, None] == by_action[:, None]).all(axis=-1)
-    choices = [np.flatnonzero(first) for first in same.argmax(axis=-1) == np.arange(actions)]
-    count = float(np.prod([float(len(choice)) for choice in choices]))
-    if count > _MOST_POLICIES:
-        raise InputError(
-            f"there are {count:.3g} deterministic policies, too many to try (at most "
-            f"{_MOST_POLICIES:,}); give a learner of your own, or a smaller MDP"
-        )
-    return np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, states)
-
-
-def _returns_of(family: WorldFamily, policies: Indices) -> Iterator[Array]:
-    """J_ω of many policies, [n, K] at a time."""
-    P, r, γ = family.transitions, family.rewards, family.discount
-    worlds, states = P.shape[:2]
-    here, size = np.arange(states), max(1, _CHUNK_NUMBERS // (worlds * states**2))
-    for first in range(0, len(policies), size):
-        chosen = policies[first : first + size]
-        systems = np.eye(states) - γ * P[:, here, chosen]
-        values = np.linalg.solve(systems, r[:, here, chosen][..., None])[..., 0]
-        yield (values @ family.initial).T
-
-
-@in_float64
-def _worst_cases(divergence: Divergence, returns: Array, law: Array, tilt: float) -> Array:
-    worst = jax.vmap(divergence.worst_case, in_axes=(0, None, None))(returns, law, tilt)
-    return np.asarray(worst.value)
