@@ -16,6 +16,7 @@ COMMANDS = {
     "grid": "Grid",
     "evaluate": "Evaluate",
     "report": "Report",
+    "export": "Export",
     "keep": "Keep",
     "solve": "Solve",
     "doctor": "Doctor",
