@@ -47,7 +47,7 @@ def read_source(path: str | Path, trust: Collection[str] = ()) -> Source:
     Raises:
         InputError: No policy, several runs, or a damaged run.
     """
-    file = _policy_file(Path(path))
+    file = policy_file(Path(path))
     policy = load_policy(file)
     metadata = _facts_of(policy)
     if not (file.parent / "run.json").is_file():
@@ -71,7 +71,12 @@ def middle_and_half(policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     return (high + low) / np.float32(2.0), (high - low) / np.float32(2.0)
 
 
-def _policy_file(path: Path) -> Path:
+def policy_file(path: Path) -> Path:
+    """The policy file of a run folder, of a folder with a single run in it, or the file itself.
+
+    Raises:
+        InputError: There is none, or there are several.
+    """
     if not path.is_dir():
         if not path.is_file():
             raise InputError(f"{path} does not exist; give a run folder or a policy file")
