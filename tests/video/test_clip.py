@@ -112,10 +112,10 @@ def test_speed_changes_the_rate_alone(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seconds": 0.0}, "seconds is 0.0"),
+        ({"seconds": 0.0}, "seconds is 0.0; .* 0.001 to 3600"),
         ({"seconds": float("nan")}, "seconds is nan"),
-        ({"speed": -1.0}, "speed is -1.0"),
-        ({"steps": 0}, "steps is 0; .* at least 1"),
+        ({"speed": -1.0}, "speed is -1.0; .* 0.01 to 100"),
+        ({"steps": 0}, "steps is 0; .* in 1 to 1000000"),
         ({"seed": -1}, "seed is -1"),
         ({"size": (10, 100)}, r"size is \(10, 100\); .* 64 to 1920"),
         ({"setting": [Perturbation("scale", 2.0, {"parameter": "mass"})]}, "MuJoCo"),

@@ -130,41 +130,45 @@ def _buffers(policy: Policy, layers: list[tuple[np.ndarray, np.ndarray]]) -> tup
 
 
 def _step(policy: Policy, layers: list[tuple[np.ndarray, np.ndarray]]) -> str:
-    sizes = _buffers(policy, layers)
+    even, odd = _buffers(policy, layers)
     lines = [
         "/* The action for one observation; keeps nothing from one call to the next. */",
         "static inline void policy_step(const float *observation, float *action)",
         "{",
-        f"    float even[{sizes[0]}], odd[{sizes[1]}];",
-        f"    for (int i = 0; i < {policy.observation_size}; ++i) {{",
-        "        even[i] = (observation[i] - policy_observation_mean[i])"
-        " / policy_observation_scale[i];",
+        f"    float even[{even}], odd[{odd}];",
+        *_normalise(policy),
     ]
-    clip = np.float32(policy.observation_clip)
-    if np.isfinite(clip):
-        lines.append(f"        even[i] = policy_clip(even[i], {literal(-clip)}, {literal(clip)});")
-    lines.append("    }")
     here, there = "even", "odd"
     for i, (kernel, _) in enumerate(layers):
         inputs, outputs = kernel.shape
-        lines.append(
-            f"    policy_dense(policy_kernel_{i}, policy_bias_{i}, {inputs}, {outputs}, "
-            f"{here}, {there});"
-        )
+        sizes = f"policy_kernel_{i}, policy_bias_{i}, {inputs}, {outputs}"
+        lines.append(f"    policy_dense({sizes}, {here}, {there});")
         here, there = there, here
         if i < len(layers) - 1:
-            active = f"{here}[i] < 0.0f ? 0.0f : {here}[i]"
-            active = active if policy.activation == "relu" else f"tanhf({here}[i])"
+            relu = f"{here}[i] < 0.0f ? 0.0f : {here}[i]"
+            active = relu if policy.activation == "relu" else f"tanhf({here}[i])"
             lines += _loop(outputs, f"{here}[i] = {active};")
-    unit = f"policy_clip({here}[i], -1.0f, 1.0f)"
-    unit = unit if policy.kind == "gaussian" else f"tanhf({here}[i])"
-    lines += _loop(
+    return "\n".join([*lines, *_squash(policy, here), "}"])
+
+
+def _normalise(policy: Policy) -> list[str]:
+    difference = "(observation[i] - policy_observation_mean[i])"
+    body = [f"even[i] = {difference} / policy_observation_scale[i];"]
+    clip = np.float32(policy.observation_clip)
+    if np.isfinite(clip):
+        body.append(f"even[i] = policy_clip(even[i], {literal(-clip)}, {literal(clip)});")
+    return _loop(policy.observation_size, *body)
+
+
+def _squash(policy: Policy, output: str) -> list[str]:
+    clipped = f"policy_clip({output}[i], -1.0f, 1.0f)"
+    unit = clipped if policy.kind == "gaussian" else f"tanhf({output}[i])"
+    return _loop(
         policy.action_size,
         f"const float unit = {unit};",
         "action[i] = policy_clip(policy_action_middle[i] + policy_action_half_range[i] * unit,",
         "                        policy_action_low[i], policy_action_high[i]);",
     )
-    return "\n".join([*lines, "}"])
 
 
 def _loop(count: int, *body: str) -> list[str]:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
+from drspcrl.evaluation.evaluator import MOST
 from drspcrl.evaluation.suite import number
 from drspcrl.perturbations import Perturbation
 from drspcrl.video.episodes import Episode
@@ -16,10 +17,10 @@ from drspcrl.video.picture import Picture
 from drspcrl.video.scene import Scene, scene_of
 from drspcrl.video.writer import check_out, write
 
-MOST_PANELS = 16
+MOST_PANELS, MOST_STEPS = 16, 1_000_000
 _SMOOTH = 30.0
 """Frames per second that a clip is to have, as nearly as steps allow."""
-_SIZES = (64, 1920)
+_SIZES, _SECONDS, _SPEEDS = (64, 1920), (1e-3, 3600.0), (1e-2, 1e2)
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def render(
     scene = scene_of(env, len(policies), size, trust)
     try:
         played = Episode(scene.env, policies, setting, seed, episode)
-        most = steps or max(1, round(seconds / scene.period))
+        most = steps or min(MOST_STEPS, max(1, round(seconds / scene.period)))
         film = _Film(scene, played, f"{env}: {in_words(setting)}", size, most, show)
         rate = speed / (film.stride * scene.period)
         write(out, film.frames(), film.picture.size, rate, most=2 + most // film.stride)
@@ -126,15 +127,15 @@ def _check(policies: Mapping[str, Policy], numbers: Mapping[str, int]) -> None:
     if not 1 <= len(policies) <= MOST_PANELS:
         raise InputError(f"there are {len(policies)} policies; give 1 to {MOST_PANELS} to show")
     for name, value in numbers.items():
-        least = 1 if name == "steps" else 0
-        if value < least:
-            raise InputError(f"{name} is {value}; give a whole number, at least {least}")
+        least, most = (1, MOST_STEPS) if name == "steps" else (0, MOST)
+        if not least <= value <= most:
+            raise InputError(f"{name} is {value}; give a whole number in {least} to {most}")
 
 
 def _check_sizes(seconds: float, speed: float, size: tuple[int, int]) -> None:
-    for name, value in (("seconds", seconds), ("speed", speed)):
-        if not 0.0 < value < np.inf:
-            raise InputError(f"{name} is {value}; give a number above 0")
+    for name, value, (least, most) in (("seconds", seconds, _SECONDS), ("speed", speed, _SPEEDS)):
+        if not least <= value <= most:
+            raise InputError(f"{name} is {value}; give a number in {least:g} to {most:g}")
     if not all(_SIZES[0] <= length <= _SIZES[1] for length in size):
         raise InputError(f"size is {size}; give width and height in {_SIZES[0]} to {_SIZES[1]}")
 
@@ -164,7 +165,6 @@ class _Film:
         poses = [self._scene.pose(k) for k in players]
         self._images = [self._scene.draw(k, pose) for k, pose in enumerate(poses)]
         yield self._frame(0)
-        step = 0
         for step, ended in enumerate(self._episode.play(), start=1):
             playing = [k for k in players if not self._episode.players[k].ending]
             # A simulation whose episode is over has begun another one: draw what was before.
