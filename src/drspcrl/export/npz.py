@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ def encode(source: Source) -> tuple[bytes, str]:
     """The file's bytes, and what it needs in words."""
     policy = source.policy
     layers = mean_layers(policy)
-    arrays: dict[str, np.ndarray] = {
+    arrays: dict[str, Any] = {
         "observation_mean": policy.observation_mean,
         "observation_scale": policy.observation_scale,
         "observation_clip": np.array(policy.observation_clip, np.float32),
@@ -23,7 +24,7 @@ def encode(source: Source) -> tuple[bytes, str]:
     for i, (kernel, bias) in enumerate(layers):
         arrays |= {f"kernel_{i}": kernel, f"bias_{i}": bias}
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
+    np.savez(content, **arrays)
     return content.getvalue(), (
         f"{len(layers)} layers, {policy.observation_size} observations → {policy.action_size} "
         f"actions, {len(content.getvalue()):,} bytes"
