@@ -33,6 +33,7 @@ _SUBPACKAGES = (
     "errors",
     "evaluation",
     "experiments",
+    "export",
     "learners",
     "perturbations",
     "report",
@@ -40,6 +41,7 @@ _SUBPACKAGES = (
     "statistics",
     "tabular",
     "trainer",
+    "video",
 )
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "evaluate",
     "evaluation",
     "experiments",
+    "export",
     "learners",
     "load_policy",
     "perturbations",
@@ -64,6 +67,7 @@ __all__ = [
     "tabular",
     "train",
     "trainer",
+    "video",
 ]
 
 if TYPE_CHECKING:
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
         errors,
         evaluation,
         experiments,
+        export,
         learners,
         perturbations,
         report,
@@ -82,6 +87,7 @@ if TYPE_CHECKING:
         statistics,
         tabular,
         trainer,
+        video,
     )
     from drspcrl.errors import InputError
     from drspcrl.evaluation import evaluate

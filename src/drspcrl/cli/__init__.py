@@ -16,6 +16,8 @@ COMMANDS = {
     "grid": "Grid",
     "evaluate": "Evaluate",
     "report": "Report",
+    "render": "Render",
+    "export": "Export",
     "keep": "Keep",
     "solve": "Solve",
     "doctor": "Doctor",

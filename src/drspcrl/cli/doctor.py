@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from drspcrl.versions import versions_of
 
 PACKAGES = ("drspcrl", "jax", "jaxlib", "mujoco", "gymnasium", "numpy", "scipy", "optax")
-OPTIONAL = ("ray", "onnx", "imageio", "trackio", "wandb")
+OPTIONAL = ("ray", "onnx", "imageio-ffmpeg", "trackio", "wandb")
 TRY_GL = "import mujoco; mujoco.GLContext(64, 64).make_current()"
 
 
