@@ -16,6 +16,7 @@ from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.uncertainty import DIVERGENCES
 from drspcrl.worlds.episodes import EpisodeWorlds, Roles
 from drspcrl.worlds.model import WorldModel, sensor_spread, world_model
+from drspcrl.worlds.own import check_set_world
 from drspcrl.worlds.settings import WorldSettings
 
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ def measured(config: "TrainConfig") -> "TrainConfig":
     known = isinstance(config.env, str) and config.env.removesuffix("-v5") in task_names()
     if absolute or (worlds.sensor_unit == "auto" and known):
         return config
-    spread = sensor_spread(_random_observations(config.env))
+    spread = sensor_spread(_random_observations(str(config.env)))
     rounded = tuple(float(f"{size:.6g}") for size in spread)
     found = replace(config, worlds=replace(worlds, sensor_unit=rounded))
     return found.as_begun(config.began).read_from(config.worlds_file)
 
 
-def _random_observations(task: Any) -> np.ndarray:
+def _random_observations(task: str) -> np.ndarray:
     env = make(task, _WARM_UP_ENVS, seed=_WARM_UP_SEED)
     try:
         random = np.random.default_rng(_WARM_UP_SEED)
@@ -100,6 +101,12 @@ def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarra
         epsilon: the radius that each member begins with.
     """
     model = task_worlds(config, collector)
+    if model.parameters:
+        alone = make(str(config.env), 1)
+        try:
+            check_set_world(alone, model.parameters)
+        finally:
+            alone.close()
     each = [config.settings_of(member) for member in config.members]
     numbers = [WorldSettings.of(own) for own in each]
     budgets = _budgets(config, each)
