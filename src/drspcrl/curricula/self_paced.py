@@ -80,7 +80,8 @@ class SelfPaced:
     `keep`         x ← Π[x + limit] in worlds.
 
     In worlds x does not grow while the premium is above its bound, and not beyond a small radius
-    before the critic's values of probe episodes have once ranked their returns.
+    before the critic's values of probes and anchors have once ranked their returns, unless probes
+    lose next to nothing.
     """
 
     budget: float
@@ -166,7 +167,9 @@ class SelfPaced:
         goal = self._goal(x, top, self._pacing(after, x, top, signal), signal)
         if self.in_worlds:
             after["trusted"] = state["trusted"] or signal.calibration > self.calibration
-            goal = self._within_worlds(x, goal, after["trusted"], signal)
+            # Where nothing is lost at the full budget there is nothing to rank, either.
+            unharmed = signal.probe_share >= 1 - self.premium / 2
+            goal = self._within_worlds(x, goal, after["trusted"] or unharmed, signal)
         if state["updates"] < self.warmup or math.isnan(goal):
             return after
         reach = math.sqrt(self.trust_region) if self.trust_region else math.inf

@@ -47,8 +47,9 @@ class CurriculumSettings:
     """self_paced in worlds: ρ does not grow while a larger share than this of the best return in
     the simulator as it is has been lost; 1 for off."""
     calibration_bound: float = 0.5
-    """self_paced in worlds: ρ stays below calibration_radius until the critic's values of probe
-    episodes have had this rank correlation with their returns; 0 for off."""
+    """self_paced in worlds: ρ stays below calibration_radius until the critic's values of probes
+    and anchors have had this rank correlation with their returns (or while probes keep all but half
+    of premium_bound of the anchors' return); 0 for off."""
     calibration_radius: float = 0.1
     """self_paced in worlds: the share of the budget that an uncalibrated critic may reach."""
     trust_region: float = 0.0

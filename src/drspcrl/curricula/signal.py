@@ -29,7 +29,8 @@ class Signal(NamedTuple):
         price: in worlds, what a larger radius costs: max(0, −d/dρ E V)/E|V|.
         premium: in worlds, the share of the best return in the simulator as it is that is lost.
         calibration: in worlds, Spearman's rank correlation of V(s₀, f) with the returns that
-            followed, over probe episodes.
+            followed, over the newest probes and anchors.
+        probe_share: in worlds, what episodes at the full budget keep of the return at radius 0.
         radius_values: in worlds, the critic's mean value at even radii from 0 to ε_budget.
         anchor_return: in worlds, mean return of the iteration's episodes at radius 0.
         peers_epsilon: mean ε of the population's `self_paced` members in the coming iteration, for
@@ -49,6 +50,7 @@ class Signal(NamedTuple):
     price: float = float("nan")
     premium: float = float("nan")
     calibration: float = float("nan")
+    probe_share: float = float("nan")
     radius_values: Array = np.empty(0)
     anchor_return: float = float("nan")
     peers_epsilon: float = float("nan")

@@ -16,8 +16,8 @@ class SignalInputs(NamedTuple):
 
     Attributes:
         starts: states that episodes start with, [S, O].
-        probes: first observations [K, O] and worlds [K, W] of probe episodes; None where there are
-            none.
+        probes: first observations [K, O] and worlds [K, W] of the newest probes and anchors; None
+            where there are none.
     """
 
     starts: Array

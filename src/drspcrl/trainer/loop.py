@@ -101,10 +101,10 @@ class Loop(ABC):
         """What the policies do when judged: [M, n, O] → [M, n, A]."""
         return np.asarray(self._act_deterministic(self.state, observations))
 
-    def _probe_episodes(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """First observations and worlds of the newest probe episodes, [M, K, ...] each."""
+    def _known_episodes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """First observations and worlds of the newest probes and anchors, [M, K, ...] each."""
         worlds = self.collector.worlds
-        return None if worlds is None else worlds.probe_episodes()[:2]
+        return None if worlds is None else worlds.known_episodes()
 
     def _with_episodes(self, signal: Mapping[str, Array]) -> dict[str, np.ndarray]:
         """A signal on the host, with what the episodes in worlds say beside it."""

@@ -203,7 +203,7 @@ class OffPolicyLoop(Loop):
 
     def _shown(self) -> SignalInputs:
         """What the members' uncertainty is shown beside their replay."""
-        return SignalInputs(self._starts, self._probe_episodes())
+        return SignalInputs(self._starts, self._known_episodes())
 
     def _unmeasured(self) -> dict[str, Array]:
         """The metrics of an update as nan, so that their names are known from the start."""

@@ -131,7 +131,7 @@ class OnPolicyLoop(Loop):
         """What the members' uncertainty is shown beside their rollouts."""
         if self._starts is None:
             return None
-        return SignalInputs(self._starts, self._probe_episodes())
+        return SignalInputs(self._starts, self._known_episodes())
 
     def _newest(self, outcome: np.ndarray) -> np.ndarray:
         """What to act on next, with the world behind it."""

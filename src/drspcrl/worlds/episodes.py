@@ -18,7 +18,7 @@ TRAINED, PROBE, ANCHOR = range(3)
 ROLES = ("trained", "probe", "anchor")
 LOGGING, PACING = range(2)  # who asks how the episodes went
 FEWEST = 8
-"""Probe episodes from which on a critic is said to be calibrated or not."""
+"""Probes and anchors from which on a critic is said to be calibrated or not."""
 _MEMORY = 0.8  # weight of the past in the moving average of the anchors' returns
 
 
@@ -65,7 +65,7 @@ class EpisodeWorlds:
         budgets: ε_budget of each member, [M]; 0 for one that is trained without worlds.
         roles: probes and anchors of each member.
         discount: γ of each member, [M].
-        window: probe episodes that are remembered for the critic's calibration.
+        window: probes and anchors that are remembered for the critic's calibration.
     """
 
     def __init__(
@@ -95,16 +95,19 @@ class EpisodeWorlds:
         # Sums over finished episodes since they were last asked for: for the log, for the pace.
         self._count = np.zeros((self.members, 2, len(ROLES)), np.int64)
         self._return = np.zeros((self.members, 2, len(ROLES)))
-        # The newest probe episodes: where they began, in which world, what followed.
-        self._probe_first = np.zeros((self.members, window, size), np.float32)
-        self._probe_world = np.zeros((self.members, window, model.size), np.float32)
-        self._probe_gain = np.full((self.members, window), np.nan)
-        self._probes = np.zeros(self.members, np.int64)
+        # The newest probes and anchors: where they began, in which world, what followed.
+        self._ring_first = np.zeros((self.members, window, size), np.float32)
+        self._ring_world = np.zeros((self.members, window, model.size), np.float32)
+        self._ring_gain = np.full((self.members, window), np.nan)
+        self._ring_return = np.full((self.members, window), np.nan)
+        self._ring_probe = np.zeros((self.members, window), bool)
+        self._ended = np.zeros(self.members, np.int64)
         # Moving average of the anchors' returns, and the highest that it has been.
         self._level = np.full(self.members, np.nan)
         self._best = np.full(self.members, np.nan)
         self._rank = np.full(self.members, np.nan)
         self._error = np.full(self.members, np.nan)
+        self._share = np.full(self.members, np.nan)
 
     @property
     def active(self) -> np.ndarray:
@@ -148,12 +151,14 @@ class EpisodeWorlds:
             member, role = int(i) // self.envs, int(self.role[i])
             self._count[member, :, role] += 1
             self._return[member, :, role] += self._plain[i]
-            if role == PROBE:
-                place = self._probes[member] % self._probe_gain.shape[1]
-                self._probe_first[member, place] = self._first[i]
-                self._probe_world[member, place] = self.features[i]
-                self._probe_gain[member, place] = self._gain[i]
-                self._probes[member] += 1
+            if role != TRAINED:
+                place = self._ended[member] % self._ring_gain.shape[1]
+                self._ring_first[member, place] = self._first[i]
+                self._ring_world[member, place] = self.features[i]
+                self._ring_gain[member, place] = self._gain[i]
+                self._ring_return[member, place] = self._plain[i]
+                self._ring_probe[member, place] = role == PROBE
+                self._ended[member] += 1
 
     def take(self, asker: int) -> np.ndarray:
         """Mean return by role since this asker asked last, [M, 3]; nan where none ended."""
@@ -167,7 +172,7 @@ class EpisodeWorlds:
         """What the episodes say to curricula, [M] each; see docs/worlds.md.
 
         Args:
-            probe_values: the critic's V(s₀, f) of `probe_episodes`, [M, K].
+            probe_values: the critic's V(s₀, f) of `known_episodes`, [M, K].
         """
         means = self.take(PACING)
         fresh = ~np.isnan(means[:, ANCHOR])
@@ -176,6 +181,7 @@ class EpisodeWorlds:
         self._level[fresh] = level[fresh]
         self._best[fresh] = np.fmax(self._best, self._level)[fresh]
         self._error[:], self._rank[:] = self.calibration(np.asarray(probe_values, float))
+        self._share[:] = self.share_kept()
         returns = {f"{role}_return": means[:, k] for k, role in enumerate(ROLES)}
         return self.newest | returns
 
@@ -186,6 +192,7 @@ class EpisodeWorlds:
             "premium": self.premium,
             "calibration": self._rank,
             "calibration_error": self._error,
+            "probe_share": self._share,
         }
 
     @property
@@ -195,7 +202,10 @@ class EpisodeWorlds:
             return (self._best - self._level) / np.abs(self._best)
 
     def calibration(self, probe_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of V(s₀, f) against the discounted returns that followed, over probe episodes, [M] each.
+        """Of V(s₀, f) against the discounted returns that followed, [M] each.
+
+        It is taken over the newest probes and anchors, whose worlds differ most. Returns of older
+        policies would tell of learning, not of worlds.
 
         Returns:
             Mean absolute error over mean absolute return, and Spearman's rank correlation; nan
@@ -203,16 +213,30 @@ class EpisodeWorlds:
         """
         error, rank = np.full(self.members, np.nan), np.full(self.members, np.nan)
         for k in range(self.members):
-            known = np.isfinite(self._probe_gain[k])
+            known = np.isfinite(self._ring_gain[k])
             if known.sum() >= FEWEST:
-                gain, value = self._probe_gain[k, known], probe_values[k, known]
+                gain, value = self._ring_gain[k, known], probe_values[k, known]
                 error[k] = np.mean(np.abs(value - gain)) / max(np.mean(np.abs(gain)), 1e-8)
                 rank[k] = rank_correlation(value, gain)
         return error, rank
 
-    def probe_episodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The newest probe episodes: first observations, worlds, discounted returns (nan: none)."""
-        return self._probe_first, self._probe_world, self._probe_gain
+    def share_kept(self) -> np.ndarray:
+        """What probes keep of the anchors' return, over the newest of both, [M]; nan: unknown."""
+        share = np.full(self.members, np.nan)
+        for k in range(self.members):
+            known = np.isfinite(self._ring_return[k])
+            probes, anchors = (
+                self._ring_return[k, known & (self._ring_probe[k] == which)]
+                for which in (True, False)
+            )
+            if min(len(probes), len(anchors)) >= FEWEST // 2 and np.mean(anchors) != 0:
+                lost = np.mean(anchors) - np.mean(probes)
+                share[k] = 1.0 - lost / abs(np.mean(anchors))
+        return share
+
+    def known_episodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """First observations and worlds of the newest probes and anchors, [M, K, ...] each."""
+        return self._ring_first, self._ring_world
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that decides the future, by name, [M, ...] each."""
@@ -253,8 +277,8 @@ class EpisodeWorlds:
 
 _SAVED = (
     *("rho", "features", "role", "_episode", "_first", "_gain", "_weight", "_plain"),
-    *("_count", "_return", "_probe_first", "_probe_world", "_probe_gain", "_probes"),
-    *("_level", "_best", "_rank", "_error"),
+    *("_count", "_return", "_ring_first", "_ring_world", "_ring_gain", "_ring_return"),
+    *("_ring_probe", "_ended", "_level", "_best", "_rank", "_error", "_share"),
 )
 
 
