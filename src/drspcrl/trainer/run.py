@@ -104,7 +104,13 @@ class Trainer:
             perturbations=perturbations_of(config),
         )
         self.world = World(config)
-        needed = estimate(config, collector.observation_size, collector.action_size)
+        worlds = None
+        if in_worlds(config):
+            model = enter_worlds(config, collector, self.curricula.epsilon)
+            worlds = world_uncertainty(config, model, self.curricula.epsilon)
+        # Observations carry their world into the replay.
+        size = collector.observation_size + collector.coordinates
+        needed = estimate(config, size, collector.action_size)
         check_room(needed, config, device, memory)
         judged = config.evaluate_every > 0
         episodes = config.evaluate_episodes
@@ -118,11 +124,9 @@ class Trainer:
         each = [config.settings_of(member) for member in members]
         plain = [member.plain for member in members]
         self._paced = not all(plain)
-        against = worlds = None
-        if in_worlds(config):
-            model = enter_worlds(config, collector, self.curricula.epsilon)
-            worlds = world_uncertainty(config, model, self.curricula.epsilon)
-            show_worlds(model, float(worlds[1].budget.max()), console)
+        against = None
+        if worlds is not None:
+            show_worlds(worlds[0].model, float(worlds[1].budget.max()), console)
         elif self._paced:
             against = member_uncertainty(each, self.curricula.epsilon, plain)
             self._warn_if_unwise(each, plain)
