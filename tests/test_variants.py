@@ -68,3 +68,10 @@ def test_what_is_not_a_variant_is_named(text):
 def test_a_name_given_twice_is_named():
     with pytest.raises(InputError, match="gives rate twice"):
         parse("self_paced:rate=1,rate=2")
+
+
+def test_a_folder_name_is_never_too_long_for_a_file_system():
+    long = [f"self_paced:yoked_to={'x' * n}" for n in (300, 301)]
+    names = [folder_name(parse(text)) for text in long]
+    assert max(map(len, names)) <= 200
+    assert len(set(names)) == 2

@@ -16,7 +16,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
+from drspcrl.reading import parse_json
 
 Kind = Literal["tanh_gaussian", "tanh", "gaussian"]
 Activation = Literal["relu", "tanh"]
@@ -201,11 +203,10 @@ def _read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             tensors = {k: content.get_tensor(k) for k in content.keys()}  # noqa: SIM118
             described = (content.metadata() or {}).get(METADATA_KEY, "{}")
     except (SafetensorError, OSError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{file} cannot be read as safetensors: {reason}") from None
+        raise InputError(f"{file} cannot be read as safetensors: {brief(error)}") from None
     try:
-        metadata = json.loads(described)
-    except (ValueError, RecursionError):
+        metadata = parse_json(described)
+    except InputError:
         metadata = None
     if not isinstance(metadata, dict):
         raise InputError(f"{file} is no usable policy: its description is not readable")
@@ -215,7 +216,7 @@ def _read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> Policy:
     version = metadata.get("format_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise InputError(f"its format_version is {version!r}, where a whole number is needed")
+        raise InputError(f"its format_version is {shown(version)}, where a whole number is needed")
     if version > FORMAT_VERSION:
         raise InputError(
             f"its format_version {version} is newer than the {FORMAT_VERSION} that this drspcrl "
@@ -234,14 +235,16 @@ def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) ->
         )
     except KeyError as error:
         raise InputError(f"it has no {error.args[0]}") from None
-    except (ValueError, TypeError) as error:
-        raise InputError(" ".join(str(error).split())) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(brief(error)) from None
 
 
 def _check(policy: Policy) -> None:
     for name, allowed in (("kind", get_args(Kind)), ("activation", get_args(Activation))):
         if getattr(policy, name) not in allowed:
-            raise InputError(f"{name} is {getattr(policy, name)!r}; it must be one of {allowed}")
+            raise InputError(
+                f"{name} is {shown(getattr(policy, name))}; it must be one of {allowed}"
+            )
     if not policy.layers or any(k.ndim != 2 or b.shape != k.shape[1:] for k, b in policy.layers):
         raise InputError("layers must be pairs of a kernel [in, out] and a bias [out]")
     sizes = [policy.layers[0][0].shape[0], *(kernel.shape[1] for kernel, _ in policy.layers)]
@@ -249,7 +252,9 @@ def _check(policy: Policy) -> None:
     outputs = np.shape(policy.action_low)[0] if np.ndim(policy.action_low) == 1 else -1
     twice = 2 if policy.kind == "tanh_gaussian" else 1
     if inputs != sizes[:-1] or sizes[-1] != twice * outputs:
-        raise InputError(f"layers of sizes {sizes} do not fit each other or {outputs} actions")
+        raise InputError(
+            f"layers of sizes {shown(sizes)} do not fit each other or {outputs} actions"
+        )
     shapes = {name: np.shape(getattr(policy, name)) for name in _VECTORS}
     expected = dict.fromkeys(_VECTORS, (outputs,))
     expected |= {"observation_mean": (sizes[0],), "observation_scale": (sizes[0],)}

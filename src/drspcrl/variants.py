@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
+from drspcrl.display import shown
 from drspcrl.errors import InputError
+from drspcrl.reading import parse_yaml
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _UNSAFE = re.compile(r"[^\w.-]")
+_LONGEST_NAME = 200  # a folder's name has 255 bytes at most, with task and learner before it
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,14 @@ def parse(text: str) -> Variant:
     method, colon, _ = before.rpartition(":") if equals else (text, "", "")
     if not method.strip() or (equals and not colon) or method.endswith(":"):
         raise InputError(
-            f"method {text!r} is not written as method or method:name=value,name=value, "
+            f"method {shown(text)} is not written as method or method:name=value,name=value, "
             "e.g. self_paced:pacing=0.1"
         )
     changes: dict[str, Any] = {}
     for pair in _split(text[len(method) + 1 :]) if equals else []:
         name, value = _pair(pair, text)
         if name in changes:
-            raise InputError(f"method {text!r} gives {name} twice")
+            raise InputError(f"method {shown(text)} gives {name} twice")
         changes[name] = value
     return Variant(method, changes)
 
@@ -63,10 +64,10 @@ def folder_name(variant: Variant) -> str:
     """The label with only letters, digits and `_ . -`; distinct for distinct variants."""
     text = label(variant)
     safe = _UNSAFE.sub("_", text).lstrip(".-")
-    if safe == text:
+    if safe == text and len(safe) <= _LONGEST_NAME:
         return safe
     plain = all(not _UNSAFE.search(_written(value)) for value in variant.changes.values())
-    if plain and not _UNSAFE.search(variant.method):
+    if plain and not _UNSAFE.search(variant.method) and len(safe) <= _LONGEST_NAME:
         return safe
     return f"{safe[:80]}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
@@ -75,12 +76,12 @@ def read_value(text: str) -> Any:
     """A value as people write it: YAML, and 3e-4, which YAML would take for text.
 
     Raises:
-        ValueError: not readable as YAML.
+        ValueError: not readable as YAML, or larger than any setting.
     """
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(text) from error
+        value = parse_yaml(text)
+    except InputError as error:
+        raise ValueError(str(error)) from None
     if isinstance(value, str):
         try:
             return float(value)
@@ -97,11 +98,11 @@ def _split(text: str) -> list[str]:
 def _pair(pair: str, text: str) -> tuple[str, Any]:
     name, equals, value = (part.strip() for part in pair.partition("="))
     if not (equals and value and _NAME.fullmatch(name)):
-        raise InputError(f"method {text!r}: {pair!r} is not name=value, e.g. pacing=0.1")
+        raise InputError(f"method {shown(text)}: {shown(pair)} is not name=value, e.g. pacing=0.1")
     try:
         return name, read_value(value)
     except ValueError:
-        raise InputError(f"method {text!r}: {pair!r} has no readable value") from None
+        raise InputError(f"method {shown(text)}: {shown(pair)} has no readable value") from None
 
 
 def _written(value: Any) -> str:

@@ -58,10 +58,33 @@ def test_help_of_every_command(capsys, command):
     assert f"usage: drspcrl {command}" in capsys.readouterr().out
 
 
+def test_ctrl_c_that_saved_is_no_error(capsys, monkeypatch):
+    def stopped(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("drspcrl.cli.doctor.Doctor.run", stopped)
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == "drspcrl: stopped by Ctrl-C\n"
+
+
+@pytest.mark.parametrize("option", ["--version", "--debug", "--tyro-print-completion bash"])
+def test_help_tells_what_every_command_has(capsys, option):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert option in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_completion_that_help_tells_of_works(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--tyro-print-completion", "bash"])
+    assert not stop.value.code
+    assert "drspcrl" in capsys.readouterr().out
+
+
 def test_help_lists_every_command(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--help"])
-    assert stop.value.code == 0
+    assert not stop.value.code
     printed = capsys.readouterr().out
     assert all(command in printed for command in COMMANDS)
 

@@ -1,5 +1,6 @@
 """Whatever a command is given: one clear line, exit code 2, nothing executed, nothing written."""
 
+import errno
 import json
 import os
 import shutil
@@ -21,6 +22,9 @@ METRICS = "step,episode_return,epsilon\n1000,5,0\n2000,7,0.1\n"
 EVALUATION = "perturbation,level,episode,return,length\nnone,0,0,100,10\naction,0.1,0,50,10\n"
 CANARY = "executed"
 BOMB = tuple(pairwise("abcdefghijklmnopqrstuvwxyz"))
+BOMB_IN_A_LINE = "[&a [1,1]," + "".join(f"&{c} [*{p},*{p},*{p}]," for p, c in BOMB) + "1]"
+LONG = "x" * 5000
+DIGITS = "9" * 3000
 EXECUTE = f"!!python/object/apply:pathlib.Path.touch [{CANARY}]"
 PICKLE = b"cpathlib\nPath\n(S'executed'\ntR."
 
@@ -56,6 +60,9 @@ def policy() -> Policy:
 def place(sound, tmp_path, monkeypatch) -> Path:
     """A copy of it in a folder of its own, which is also where the command runs."""
     shutil.copytree(sound, tmp_path / "runs")
+    group = "{env: Hopper, algorithm: ppo, methods: [vanilla], seeds: [0], steps: 4096}"
+    text = f"groups: [{group}]\nevaluation: {{suite: nonsense}}\n"
+    (tmp_path / "unknown-suite.yaml").write_text(text)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -73,6 +80,8 @@ def refused(capsys, place: Path, line: str | list[str]) -> str:
     assert code == 2, printed
     assert printed.err.count("\n") == 1, printed.err
     assert printed.err.startswith("drspcrl: error: ")
+    assert len(printed.err) < 2100
+    assert "\x1b" not in printed.err
     assert "Traceback" not in printed.err + printed.out
     assert contents(place) == before
     assert not (place / CANARY).exists()
@@ -151,6 +160,83 @@ LINES = {
     "solve no iterations": "solve --iterations 0 --out new",
     "solve into a file": f"solve --out runs/{NAME}/run.json",
     "solve by an unknown rule": "solve --rule magic --out new",
+    # names that no file system takes
+    "a long task": f"{TRAIN} {LONG}",
+    "a long task of a module": f"{TRAIN} {LONG}:x",
+    "a long folder": f"train --algorithm sac --env Pendulum-v1 --out {LONG}",
+    "a long method": f"{TRAIN} Hopper --methods {LONG}:x",
+    "a long path as setting": f"{TRAIN} Hopper --methods yoked --set yoked_to={LONG}",
+    "resume a long name": f"resume {LONG}",
+    "evaluate a long name": f"evaluate {LONG}",
+    "evaluate a long suite": f"evaluate runs --suite {LONG}",
+    "evaluate a long file": f"evaluate runs --suite {LONG}.yaml",
+    "report a long name": f"report {LONG} --out new",
+    "report into a long name": f"report runs --out {LONG}",
+    "keep a long name": f"keep {LONG} --out new",
+    "keep in a long name": f"keep runs --out {LONG}",
+    "solve into a long name": f"solve --out {LONG}",
+    "a long grid": f"grid {LONG} --out new",
+    "a grid of a long file": f"grid {LONG}.yaml --out new",
+    "a grid in a long name": f"grid quick --out {LONG}",
+    "plan in a long name": f"grid quick --plan --out {LONG}",
+    # nothing where a name is needed: an empty path would be the folder one is in
+    "train into nothing": ["train", "--algorithm", "sac", "--env", "Hopper", "--out", ""],
+    "train into nothing, with =": [*["train", "--algorithm", "sac", "--env", "Hopper"], "--out="],
+    "evaluate nothing": ["evaluate", ""],
+    "report nothing": ["report", "", "--out", "new"],
+    "report into nothing": ["report", "runs", "--out", ""],
+    "keep in nothing": ["keep", "runs", "--out", ""],
+    "solve into nothing": ["solve", "--out", " "],
+    "a grid in nothing": ["grid", "quick", "--plan", "--out", ""],
+    "report into a null byte": ["report", "runs", "--out", "a\0b"],
+    "solve into a null byte": ["solve", "--out", "a\0b"],
+    # modules that are none
+    "a method of a relative module": f"{TRAIN} Hopper --methods .os:x",
+    "a method of two dots": f"{TRAIN} Hopper --methods ..:x",
+    "a method of a path": f"{TRAIN} Hopper --methods ./mine:x",
+    "a method that is no class": f"{TRAIN} Hopper --methods os:path",
+    "a method whose module fails": f"{TRAIN} Hopper --methods fails_on_import:x",
+    # numbers with 3,000 digits
+    "endless steps": f"{TRAIN} Pendulum-v1 --steps {DIGITS}",
+    "endless seeds": f"{TRAIN} Pendulum-v1 --seeds {DIGITS}",
+    "endless threads": f"{TRAIN} Pendulum-v1 --threads {DIGITS}",
+    "endless rows": f"{TRAIN} Pendulum-v1 --log-every {DIGITS}",
+    "an endless rate": f"{TRAIN} Pendulum-v1 --set critic_lr={DIGITS}",
+    "an endless buffer": f"{TRAIN} Pendulum-v1 --set buffer_size=0x{'f' * 5000}",
+    "an endless layer": f"{TRAIN} Pendulum-v1 --set hidden=[{DIGITS}]",
+    "an endless variant": f"{TRAIN} Pendulum-v1 --methods self_paced:pacing={DIGITS}",
+    "an endless time": f"{TRAIN} Pendulum-v1 --time-limit {DIGITS}",
+    "resume endless steps": f"resume runs --steps {DIGITS}",
+    "evaluate endless episodes": f"evaluate runs --episodes {DIGITS}",
+    "evaluate endless threads": f"evaluate runs --threads {DIGITS}",
+    "keep an endless seed": f"keep runs --out new --policies a:{DIGITS}",
+    "solve endless points": f"solve --points {DIGITS} --out new",
+    "a grid of endless jobs": f"grid quick --plan --jobs {DIGITS}",
+    "a grid of endless seeds": f"grid quick --plan --only seeds={'9' * 5000}",
+    # bombs
+    "a setting that unfolds": [*f"{TRAIN} Hopper --set".split(), f"tau={BOMB_IN_A_LINE}"],
+    "a variant that unfolds": [
+        *f"{TRAIN} Hopper --methods".split(),
+        f"self_paced:pacing={BOMB_IN_A_LINE}",
+    ],
+    "a setting with a kind": [*f"{TRAIN} Hopper --set".split(), "tau=!!int ''"],
+    # out of range, before anything is done
+    "evaluate with threads below 0": "evaluate runs --threads -1",
+    "evaluate with jobs below 0": "evaluate runs --jobs -1",
+    "solve an infinite rate": "solve --rate inf --out new",
+    "solve an infinite pacing": "solve --pacing inf --out new",
+    "solve an infinite learning rate": "solve --learning-rate inf --out new",
+    "solve 1e30 iterations": "solve --iterations 1e30 --out new",
+    "solve a great many iterations": f"solve --iterations {10**30} --out new",
+    "keep in the same folder": "keep runs --out runs",
+    "keep in the same folder, written otherwise": "keep runs --out runs/../runs",
+    "keep in a run": f"keep runs --out runs/{NAME}",
+    "plan an unknown suite": "grid unknown-suite.yaml --plan",
+    "plan no episodes": "grid quick --plan --episodes 0",
+    "plan episodes below 0": "grid quick --plan --episodes -3",
+    "plan an infinite rate": "grid quick --plan --rate inf",
+    "plan a rate of nan": "grid quick --plan --rate nan",
+    "plan in a file": "grid quick --plan --out unknown-suite.yaml",
     # doctor
     "doctor with arguments": "doctor now",
     "doctor with an option": "doctor --fast",
@@ -158,8 +244,27 @@ LINES = {
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_arguments(capsys, place, line):
+def test_arguments(capsys, place, line, monkeypatch):
+    modules = place.parent / "modules"
+    modules.mkdir(exist_ok=True)
+    (modules / "fails_on_import.py").write_text("raise ValueError('not today')")
+    monkeypatch.syspath_prepend(str(modules))
     refused(capsys, place, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [*f"{TRAIN}".split(), "o[/b]\x1b[31m"],
+        [*f"{TRAIN} Hopper --methods".split(), "\x1b[31mred"],
+        ["evaluate", "\x1b]0;title\x07"],
+        ["report", "runs[/b]", "--out", "x\x1b[2J"],
+        ["train", "--\x1b[31moption"],
+    ],
+)
+def test_nothing_that_a_terminal_obeys_is_told(capsys, place, line):
+    told = refused(capsys, place, line)
+    assert told.rstrip("\n").isprintable()
 
 
 def changed(**changes):
@@ -302,6 +407,17 @@ SUITES = {
     "has levels of text": "settings: [{perturbation: action, levels: many}]",
     "has no settings": "settings: []",
     "is no text": b"\xff\xfe\x00",
+    "is a bomb": "a: &a [x]\n" + "".join(f"{c}: &{c} [*{p}, *{p}]\n" for p, c in BOMB),
+    "is a bomb of merge keys": "a: &a {x: 1}\n"
+    + "".join(f"{c}: &{c} {{<<: [*{p}, *{p}]}}\n" for p, c in BOMB),
+    "is deep": "[" * 20_000,
+    "has an impossible date": "settings: [2026-13-45]",
+    "has an endless level": "settings: [{perturbation: action, levels: [0x" + "f" * 5000 + "]}]",
+    "has settings without end": "settings: [{grid: {"
+    + ", ".join(f"p{i}: [1, 2, 3, 4, 5, 6, 7, 8]" for i in range(9))
+    + "}}]",
+    "has an escape": "settings: ['\x1b[31m=1']",
+    "has a bomb as settings": f"settings: {BOMB_IN_A_LINE}",
 }
 
 
@@ -309,6 +425,25 @@ SUITES = {
 def test_suites(capsys, place, content):
     put(place / "mine.yaml", content)
     refused(capsys, place, "evaluate runs --suite mine.yaml --episodes 1")
+
+
+GRIDS = {
+    "is a bomb": SUITES["is a bomb"],
+    "is a bomb of merge keys": SUITES["is a bomb of merge keys"],
+    "is deep": SUITES["is deep"],
+    "has a bomb as title": f"title: {BOMB_IN_A_LINE}\ngroups: [1]",
+    "has a bomb as a task": f"groups: [{{env: {BOMB_IN_A_LINE}}}]",
+    "executes": f"groups: {EXECUTE}",
+    "has endless steps": f"groups: [{{env: Hopper, algorithm: ppo, seeds: 0, steps: {DIGITS}}}]",
+    "has endless episodes": f"groups: [1]\nevaluation: {{episodes: {DIGITS}}}",
+    "is no text": b"\xff\xfe\x00",
+}
+
+
+@pytest.mark.parametrize("content", GRIDS.values(), ids=GRIDS)
+def test_grids(capsys, place, content):
+    put(place / "mine.yaml", content)
+    refused(capsys, place, "grid mine.yaml --plan")
 
 
 TABLES = {
@@ -357,6 +492,81 @@ def test_a_damaged_evaluation_is_mended_by_overwriting(capsys, place):
     assert main(["evaluate", "runs", "--suite", "mine.yaml", "--episodes", "1", "--overwrite"]) == 0
     capsys.readouterr()
     assert file.read_text().startswith("perturbation,level,episode,return,length\n")
+
+
+SOLVE = ("solve", "--mdp", "machine", "--points", "2", "--iterations", "1", "--out")
+FULL = OSError(errno.ENOSPC, "No space left on device")  # as writing raises it, without a name
+
+
+def fail(*_, **__):
+    raise FULL
+
+
+@pytest.mark.parametrize(
+    ("command", "broken"),
+    [
+        ("report runs --out new", "drspcrl.report.write.os.replace"),
+        ("keep runs --out new", "drspcrl.digest.folder.os.replace"),
+        ("solve --mdp machine --points 2 --iterations 1 --out new", "drspcrl.cli.solve.os.replace"),
+        ("evaluate runs --suite one.yaml --episodes 1", "drspcrl.evaluation.table.os.replace"),
+    ],
+)
+def test_a_full_disk(capsys, place, monkeypatch, command, broken):
+    """One clear line, and no half of a result."""
+    put(place / "one.yaml", "settings: [none]")
+    run = place / "runs" / NAME / "run.json"
+    run.write_text(run.read_text().replace("stopped", "finished"))
+    monkeypatch.setattr(broken, fail)
+    assert main(command.split()) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith("drspcrl: error: ")
+    assert "No space left on device" in told
+    left = [path.name for path in place.rglob("*") if path.is_file()]
+    assert not {"index.html", "solution.csv", "evaluation-one.csv", "metrics.csv.xz"} & set(left)
+
+
+def test_a_full_disk_stops_no_other_run(capsys, place, monkeypatch):
+    """Of two runs the one whose folder takes nothing is named, and the other is evaluated."""
+    put(place / "one.yaml", "settings: [none]")
+    other = place / "runs" / NAME.replace("-s0", "-s1")
+    shutil.copytree(place / "runs" / NAME, other)
+    info = json.loads((other / "run.json").read_text()) | {"seed": 1}
+    (other / "run.json").write_text(json.dumps(info))
+    replace = os.replace
+
+    def sometimes(source, target):
+        fail() if Path(target).parent.name == NAME else replace(source, target)
+
+    monkeypatch.setattr("drspcrl.evaluation.table.os.replace", sometimes)
+    line = "evaluate runs --suite one.yaml --episodes 1 --jobs 1"
+    with pytest.raises(SystemExit) as stop:
+        main(line.split())
+    assert stop.value.code == 1
+    told = capsys.readouterr().out
+    assert f"skipped runs/{NAME}: evaluation-one.csv cannot be written: No space left" in told
+    assert (other / "evaluation-one.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["o[/b]", "o[red]x", "ö ε", "a:smile:"])
+def test_any_name_of_a_folder_is_told_as_it_is(capsys, place, name):
+    """Rich would end in a MarkupError, or print another path."""
+    lines = (
+        ["report", "runs", "--out", f"{name}/report"],
+        [
+            *["solve", "--mdp", "machine", "--points", "2", "--iterations", "1", "--out"],
+            f"{name}/solved",
+        ],
+    )
+    for line in lines:
+        assert main(line) == 0
+    told = capsys.readouterr().out
+    assert f"wrote {name}/report/index.html\n" in told
+    assert f"wrote {name}/solved/solution.csv\n" in told
+
+
+def test_escapes_in_a_folder_are_told_as_escapes(capsys, place):
+    assert main(["report", "runs", "--out", "new\x1b[31m"]) == 0
+    assert capsys.readouterr().out == "wrote new\\x1b[31m/index.html\n"
 
 
 def test_there_are_at_least_sixty():

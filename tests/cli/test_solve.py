@@ -136,3 +136,14 @@ def test_the_command_line_runs_it(tmp_path, capsys):
     assert (tmp_path / "solution.csv").exists()
     assert main([*arguments, "--budget", "-1", "--out", str(tmp_path)]) == 2
     assert "--budget is -1.0" in capsys.readouterr().err
+
+
+def test_it_tells_how_far_it_is_where_there_is_no_terminal(tmp_path, capsys, monkeypatch):
+    """An instance of minutes must not look like one that hangs."""
+    monkeypatch.setattr("drspcrl.cli.solve._SECONDS_BETWEEN_LINES", 0.0)
+    Solve(mdp="machine", points=2, iterations=1, out=tmp_path).run()
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "solving machine: 8 policies"
+    assert told[1].startswith("robust optimum: 1 of 8 policies after ")
+    assert told[3].startswith("training nominal, fixed and self-paced: 3 of 8 policies after ")
+    assert len(told) == 9

@@ -235,4 +235,4 @@ def test_the_command(run, tmp_path, capsys):
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith("left out")
     assert told[1].startswith("kept")
-    assert f"1 runs in {out}" in told[-1]
+    assert f"1 run in {out}" in told[-1]

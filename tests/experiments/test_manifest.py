@@ -1,6 +1,8 @@
 """The manifest: what begins stays, what is on disk wins, a grid may grow."""
 
 import json
+import math
+import sys
 
 import pytest
 import yaml
@@ -108,7 +110,8 @@ def test_a_grid_may_grow(out, tiny_grid, growth):
     with Manifest.held(out) as manifest:
         words = manifest.follow(grown, ALL, {p.group: 99 for p in grown.populations})
     assert states(manifest) == ["finished", "pending"]
-    assert words == [f"{grown.runs - 4} runs are new in the grid"]
+    new = grown.runs - 4
+    assert words == [f"new in the grid: {new} run{'s' if new > 1 else ''}"]
 
 
 @pytest.mark.parametrize("change", [{"seeds": "3"}, {"methods": "noise_training"}, {"steps": 1024}])
@@ -141,7 +144,16 @@ def test_one_grid_at_a_time(out, tiny_grid):
         ("{", "cannot be read"),
         ("[]", "cannot be read"),
         ('{"format_version": 2, "pieces": []}', "format_version 2"),
-        ('{"format_version": 1, "pieces": [{"population": {}}]}', "cannot be read"),
+        ('{"format_version": 1, "pieces": [{"population": {}}]}', "lacks 'env'"),
+        ('{"format_version": 1}', "lacks 'pieces'"),
+        ("[" * 100_000, "cannot be read"),
+        ('{"format_version": ' + "9" * 5000 + "}", "a whole number in it is too large"),
+        (
+            '{"format_version": [' + "1," * 9999 + '1], "pieces": []}',
+            r"format_version \[1.*\.\.\.\]",
+        ),
+        ('{"format_version": 1, "pieces": 7}', "cannot be read"),
+        ('{"format_version": 1, "pieces": {"a": 1}}', "cannot be read"),
     ],
 )
 def test_a_damaged_manifest_is_named(out, content, message):
@@ -149,6 +161,80 @@ def test_a_damaged_manifest_is_named(out, content, message):
     (out / MANIFEST).write_text(content)
     with pytest.raises(InputError, match=message):
         Manifest.read(out)
+
+
+FORGED = {
+    "a huge attempt": {"attempts": 1e999},
+    "attempts of a list": {"attempts": []},
+    "no time": {"seconds": math.nan},
+    "endless time": {"seconds": math.inf},
+    "time before the beginning": {"seconds": -1},
+    "runs of a list": {"runs": ["a"]},
+    "a run of a list": {"runs": []},
+    "an unknown state": {"state of all runs": "happy"},
+    "a state of a list": {"state of all runs": []},
+    "a population of a list": {"population": []},
+    "steps of text": {"steps": "many"},
+    "endless steps": {"steps": math.inf},
+    "seeds of lists": {"seeds": [[1]]},
+    "seeds of a number": {"seeds": 3},
+    "no methods": {"methods": []},
+    "methods of numbers": {"methods": [1]},
+    "settings of a list": {"settings": [1]},
+    "an unknown setting": {"settings": {"x": {"y": 1}}},
+    "training of text": {"training": "fast"},
+    "an env of a list": {"env": ["Hopper"]},
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_forged_manifest_is_named(out, tiny_grid, change):
+    taken_up(out, tiny_grid())
+    content = json.loads((out / MANIFEST).read_text())
+    (piece,) = content["pieces"]
+    for name, value in change.items():
+        if name == "state of all runs":
+            piece["runs"] = dict.fromkeys(piece["runs"], value)
+        else:
+            (piece if name in piece else piece["population"])[name] = value
+    (out / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"manifest.json cannot be read: .+; restore or remove it"):
+        Manifest.read(out)
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [("methods", "this:d"), ("methods", "this:d:rate=1"), ("env", "this:My-v0")],
+)
+def test_a_manifest_names_code(out, tiny_grid, where, name, monkeypatch):
+    """What a folder names is not imported; what the grid or the user names may be."""
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    taken_up(out, tiny_grid())
+    content = json.loads((out / MANIFEST).read_text())
+    population = content["pieces"][0]["population"]
+    population[where] = [name] if where == "methods" else name
+    (out / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"--trust this:"):
+        Manifest.read(out)
+    assert "this" not in sys.modules
+    if where == "env":
+        assert Manifest.read(out, ["this:My-v0"]).pieces
+
+
+def test_trusted_code_of_a_manifest_is_imported(out, tiny_grid, monkeypatch, capsys):
+    """The one trusted name goes as far as it can: `this` has a dictionary d, and no curriculum."""
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    taken_up(out, tiny_grid())
+    content = json.loads((out / MANIFEST).read_text())
+    content["pieces"][0]["population"]["methods"] = ["this:d"]
+    (out / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(InputError, match="'this:d': d is no class or function"):
+        Manifest.read(out, ["this:d"])
+    assert "this" in sys.modules
+
+
+def test_a_grid_names_its_own_code(tiny_grid):
+    assert tiny_grid().code == ("probe/noise", "vanilla", "noise_training")
 
 
 def test_a_manifest_cannot_point_elsewhere(out, tiny_grid):

@@ -1,10 +1,12 @@
 """Perturbations as data: names, levels, labels, grids."""
 
 import json
+from inspect import getsource
 
 import pytest
 
 from drspcrl.errors import InputError
+from drspcrl.evaluation import Suite, noise
 from drspcrl.perturbations import KINDS, Perturbation, as_parts, grid, label, parse, sweep
 
 SETTINGS = [
@@ -28,6 +30,27 @@ SETTINGS = [
 def test_labels_are_read_back(setting, text):
     assert label(setting) == text
     assert parse(text) == as_parts(setting)
+
+
+def test_labels_have_every_digit():
+    """Two settings that differ in the eighth digit are two, here and in the tables of a suite."""
+    close = [Perturbation("action", 0.1), Perturbation("action", 0.1000000012)]
+    assert [label(one) for one in close] == ["action=0.1", "action=0.1000000012"]
+    assert [parse(label(one)) for one in close] == [(one,) for one in close]
+    assert list(Suite("close", close).labels) == [label(one) for one in close]
+    tiny = Perturbation("observation", 1e-7)
+    assert parse(label(tiny)) == (tiny,)
+
+
+def test_every_kind_that_draws_has_a_stream_of_its_own():
+    """Two kinds with one stream would draw the same numbers."""
+    kernels = {name: kind.Kernel for name, kind in KINDS.items()}
+    draws = {name for name, kernel in kernels.items() if "self.draws" in getsource(kernel)}
+    assert draws == {name for name, kernel in kernels.items() if kernel.stream != 0}
+    streams = [kernels[name].stream for name in draws]
+    # Actions of a stochastic policy are drawn from the same seeds.
+    assert len({*streams, noise._STREAM}) == len(streams) + 1
+    assert min(streams) > 0
 
 
 @pytest.mark.parametrize(

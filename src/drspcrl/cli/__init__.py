@@ -1,11 +1,14 @@
 """The `drspcrl` command: one file per subcommand, one clear line per mistake."""
 
+import errno
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from drspcrl.display import brief
 from drspcrl.errors import InputError
 
 # Subcommand → the dataclass in the module of the same name whose `run` does the work. These
@@ -25,8 +28,19 @@ COMMANDS = {
 
 DESCRIPTION = (
     "Reinforcement learning that survives the real world: policies trained against the worst case "
-    "in a ball around the nominal model, whose radius grows at the agent's own pace. "
-    "With --debug, an error shows where it happened."
+    "in a ball around the nominal model, whose radius grows at the agent's own pace.\n\n"
+    "--version prints the version. With --debug, after any command, an error shows where it "
+    "happened. --tyro-print-completion bash (or zsh, tcsh) prints a script that completes commands "
+    "and options in that shell."
+)
+
+_LONGEST = 2000  # characters of a message
+# No option takes a number as long as this, and no file system a name.
+_ENDLESS_NUMBER = re.compile(r"\d{1000,}")
+# What the disk, its permissions or the length of a name are to blame for.
+_DISK = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
 )
 
 
@@ -39,9 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _fail(str(error), 2, debug)
     except KeyboardInterrupt:
-        return _fail("interrupted", 130, debug)
+        # What was to be saved is saved, and has been told; nothing went wrong.
+        print("drspcrl: stopped by Ctrl-C", file=sys.stderr)
+        return 130
+    except OSError as error:
+        if error.errno in _DISK:
+            return _fail(_of_the_disk(error), 2, debug)
+        return _unexpected(error, debug)
     except Exception as error:
-        return _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1, debug)
+        return _unexpected(error, debug)
     return 0
 
 
@@ -55,6 +75,7 @@ def _parse(arguments: list[str]) -> Any:
     if arguments == ["--version"]:
         print(f"drspcrl {__version__}")
         raise SystemExit(0)
+    _check(arguments)
     commands = {name: _command(name) for name in COMMANDS}
     with one_line():
         return tyro.extras.subcommand_cli_from_dict(
@@ -62,12 +83,41 @@ def _parse(arguments: list[str]) -> Any:
         )
 
 
+def _check(arguments: list[str]) -> None:
+    """Refuse what no option can mean; an empty path, say, would be the folder one is in."""
+    for before, argument in zip(["drspcrl", *arguments], arguments, strict=False):
+        empty = not argument.strip() or argument == "--out="
+        if empty or "\0" in argument:
+            what = "an empty text" if empty else "a null byte"
+            option = argument.rstrip("=") if argument.strip() and empty else before
+            raise InputError(
+                f"{brief(option, 60)} is given {what}; give it a value, or leave it out"
+            )
+        if found := _ENDLESS_NUMBER.search(argument):
+            raise InputError(
+                f"{brief(before, 60)} is given a number of {len(found[0]):,} digits; no option "
+                "takes one that long"
+            )
+
+
 def _command(name: str) -> Callable[..., Any]:
     return getattr(import_module(f"drspcrl.cli.{name}"), COMMANDS[name])
+
+
+def _of_the_disk(error: OSError) -> str:
+    place = "the disk" if error.filename is None else brief(error.filename, 200)
+    return (
+        f"{place} cannot be used: {error.strerror}; give another place, or "
+        "make room or change its permissions (what was written before is whole)"
+    )
+
+
+def _unexpected(error: Exception, debug: bool) -> int:
+    return _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1, debug)
 
 
 def _fail(message: str, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    print(f"drspcrl: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"drspcrl: error: {brief(message, _LONGEST)}", file=sys.stderr)
     return code

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from drspcrl.display import printable
 from drspcrl.versions import versions_of
 
 PACKAGES = ("drspcrl", "jax", "jaxlib", "mujoco", "gymnasium", "numpy", "scipy", "optax")
@@ -22,15 +23,16 @@ class Doctor:
         """Print the findings; exit with code 1 if a self-test fails."""
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
         table = Table("", "", show_header=False, box=None, padding=(0, 2, 0, 0))
         for name, finding in [*_software(), *_machine()]:
-            table.add_row(name, finding)
+            table.add_row(name, Text(printable(finding)))
         failures = 0
         for name, test in SELF_TESTS.items():
             finding, works = _attempt(test)
             failures += not works
-            table.add_row(name, f"[{'green' if works else 'red'}]{finding}")
+            table.add_row(name, Text(printable(finding), "green" if works else "red"))
         Console().print(table)
         if failures:
             raise SystemExit(1)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from drspcrl.cli.say import say
+
 if TYPE_CHECKING:
     from drspcrl.evaluation.folders import RunResult
 
@@ -54,14 +56,16 @@ class Evaluate:
             deterministic=not self.stochastic, threads=self.threads, jobs=self.jobs,
             show="lines", trust=self.trust,
         ):  # fmt: skip
-            print(_line(result), flush=True)
+            say(_line(result))
             results.append(result)
         if len(results) == 1 and results[0].status == "skipped":
             raise InputError(f"{results[0].path} cannot be evaluated: {results[0].reason}")
         if len(results) == 1 and results[0].table is not None:
-            print(results[0].table)
+            for line in str(results[0].table).splitlines():
+                say(line)
         else:
-            print(*_left_out(results), sep="", end="")
+            for line in _left_out(results):
+                say(line.rstrip("\n"))
         if any(result.status == "skipped" for result in results):
             raise SystemExit(1)
 

@@ -2,13 +2,13 @@
 
 import shlex
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
 from drspcrl.cli.durations import Duration
+from drspcrl.cli.say import say
 from drspcrl.errors import InputError
 
 UNFINISHED = 3
@@ -57,6 +57,9 @@ class Grid:
     """Only say what would run, with estimates of time, memory and disk."""
     rate: float | None = None
     """For the plan: steps of all members of a population together, per second."""
+    trust: tuple[str, ...] = ()
+    """Methods and environments named module:Name in OUT/manifest.json, beside those of the grid
+    itself, whose module may be imported."""
 
     def run(self) -> None:
         """Run or plan the grid; see the class for exit codes."""
@@ -64,13 +67,14 @@ class Grid:
 
         grid, options = self._grid(), self._options()
         if self.plan:
-            print("\n".join(plan_grid(grid, self.out, options)))
+            for line in plan_grid(grid, self.out, options):
+                say(line)
             return
         if self.out is None:
             raise InputError("--out is missing; give a folder for the grid (or --plan)")
-        say, command = partial(print, flush=True), self._command()
-        summary = run_grid(grid, self.out, options, say, command)
-        print("\n".join(closing_words(summary)))
+        summary = run_grid(grid, self.out, options, say, self._command())
+        for line in closing_words(summary):
+            say(line)
         if summary.signal is not None:
             raise SystemExit(128 + summary.signal)
         if summary.failed:
@@ -104,6 +108,6 @@ class Grid:
         from drspcrl.experiments.run import Options
 
         same = ("only", "engine", "jobs", "retries", "time_limit", "max_members", "device")
-        same += ("threads", "evaluate", "report", "rate")
+        same += ("threads", "evaluate", "report", "rate", "trust")
         memory = None if self.memory is None else bytes_of(self.memory)
         return Options(**{name: getattr(self, name) for name in same}, memory=memory)

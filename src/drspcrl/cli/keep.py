@@ -1,10 +1,15 @@
 """`drspcrl keep`."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
+
+from drspcrl.cli.say import say
+from drspcrl.display import counted
+from drspcrl.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,16 @@ class Keep:
         """Keep the runs and say what became of each."""
         from drspcrl.digest import keep_runs
 
+        if Path(os.path.realpath(self.out)).is_relative_to(os.path.realpath(self.dir)):
+            raise InputError(
+                f"--out {self.out} is in {self.dir}, whose runs are kept; give a folder outside it"
+            )
         kept = keep_runs(
             self.dir, self.out, policies=self.policies, skip_unfinished=self.skip_unfinished,
             overwrite=self.overwrite,
         )  # fmt: skip
         for one in kept:
-            print(f"{one.status} {one.path}" + (f": {one.reason}" if one.reason else ""))
+            say(f"{one.status} {one.path}" + (f": {one.reason}" if one.reason else ""))
         done = [one for one in kept if one.status != "left out"]
         size = sum(f.stat().st_size for one in done for f in one.path.iterdir() if f.is_file())
-        print(f"{len(done)} runs in {self.out}, {size / 1000:,.0f} kB")
+        say(f"{counted(len(done), 'run')} in {self.out}, {size / 1000:,.0f} kB")

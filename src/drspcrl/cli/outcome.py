@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from drspcrl.cli.say import say
+
 
 def show(folders: Iterable[Path]) -> None:
     """Print the run folders; exit with code 1 if a run diverged."""
@@ -12,6 +14,6 @@ def show(folders: Iterable[Path]) -> None:
     for folder in folders:
         diverged = read_info(folder).get("status") == "diverged"
         failed |= diverged
-        print(f"{folder} (diverged)" if diverged else folder)
+        say(f"{folder} (diverged)" if diverged else folder)
     if failed:
         raise SystemExit(1)

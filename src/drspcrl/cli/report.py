@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from drspcrl.cli.say import say
+
 
 @dataclass(frozen=True)
 class Report:
@@ -20,13 +22,8 @@ class Report:
 
     def run(self) -> None:
         """Write the report and say what was skipped."""
-        from rich.console import Console
-        from rich.markup import escape
-
         from drspcrl.report import write_report
 
-        skipped = write_report(self.dir, self.out, compare=self.compare)
-        console = Console()
-        for skip in skipped:
-            console.print(f"[yellow]skipped[/] {escape(f'{skip.path}: {skip.reason}')}")
-        console.print(f"wrote {escape(str(self.out / 'index.html'))}")
+        for skip in write_report(self.dir, self.out, compare=self.compare):
+            say(f"skipped {skip.path}: {skip.reason}")
+        say(f"wrote {self.out / 'index.html'}")

@@ -29,6 +29,7 @@ class Resume:
     def run(self) -> None:
         """Go on; exit with code 1 if a run diverged."""
         from drspcrl.cli.outcome import show
+        from drspcrl.cli.say import console
         from drspcrl.trainer.resuming import resume
 
-        show(resume(self.dir, self.steps, self.time_limit, trust=self.trust))
+        show(resume(self.dir, self.steps, self.time_limit, console(), self.trust))

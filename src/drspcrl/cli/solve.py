@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 
     from drspcrl.divergences import Divergence
     from drspcrl.tabular import MDP, SparseMDP
-    from drspcrl.tabular.frontier import FrontierPoint, Trainer
+    from drspcrl.tabular.frontier import FrontierPoint
     from drspcrl.tabular.self_paced import Training
 
 # Names for people, in pictures.
@@ -37,6 +42,8 @@ TITLES = {
 }
 
 MOST_POINTS = 10_000
+MOST_ITERATIONS = 100_000  # the policies of all of them are kept
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 @dataclass(frozen=True)
@@ -71,41 +78,48 @@ class Solve:
 
     def run(self) -> None:
         """Solve, print and draw."""
-        from rich.console import Console
-
+        from drspcrl.cli.say import console as literal_console
         from drspcrl.tabular import make_instance
-        from drspcrl.tabular.frontier import Trainer, optimal_point, radius_grid
+        from drspcrl.tabular.frontier import Trainer, optimal_point, radius_grid, trained_points
 
         self._check()
         mdp = make_instance(self.mdp, self.discount)
         divergence = make_divergence(self.divergence, mdp)
         if not divergence.on_support:
             mdp = mdp.to_dense()
-        console = Console()
+        console = literal_console()
         if divergence.on_support and mdp.deterministic:
             console.print(
                 f"Note: every row of {self.mdp} is a point mass, so a {self.divergence} ball holds "
                 "only itself: every radius gives the nominal answer. Try --divergence wasserstein."
             )
         radii = radius_grid(divergence, self.budget, self.points)
-        best = [optimal_point(mdp, divergence, radius) for radius in radii.tolist()]
-        _print_table(console, best, f"{self.mdp} · {self.divergence} · γ = {mdp.discount:g}")
         trainer = Trainer(self.iterations, self.learning_rate, self.rule, self.pacing, self.rate)
-        trained = _trained(console, mdp, divergence, radii, trainer)
+        with _progress(console, self.mdp, 4 * len(radii)) as advance:
+            best = []
+            for radius in radii.tolist():
+                best.append(optimal_point(mdp, divergence, radius))
+                advance("robust optimum")
+            title = f"{self.mdp} · {self.divergence} · γ = {mdp.discount:g}"
+            _print_table(console, best, title)
+            trained = []
+            for found in trained_points(mdp, divergence, radii, trainer):
+                trained.append(found)
+                advance("training nominal, fixed and self-paced")
         self._write(console, divergence, [*best, *(point for point, _ in trained)], trained[-1][1])
 
     def _check(self) -> None:
         if not 0 < self.budget < float("inf"):
             raise InputError(f"--budget is {self.budget}; it must be a number above 0")
-        if not 2 <= self.points <= MOST_POINTS or self.iterations < 1:
+        if not (2 <= self.points <= MOST_POINTS and 1 <= self.iterations <= MOST_ITERATIONS):
             raise InputError(
-                f"--points is {self.points} and --iterations {self.iterations}; "
-                f"from 2 to {MOST_POINTS} points and at least 1 iteration are needed"
+                f"--points is {shown(self.points)} and --iterations {shown(self.iterations)}; from "
+                f"2 to {MOST_POINTS} points and 1 to {MOST_ITERATIONS} iterations are needed"
             )
-        if not (self.learning_rate > 0 and self.pacing > 0 and self.rate > 0):
+        if not all(0 < x < math.inf for x in (self.learning_rate, self.pacing, self.rate)):
             raise InputError(
                 f"--learning-rate is {self.learning_rate}, --pacing {self.pacing}, "
-                f"--rate {self.rate}; all must be above 0"
+                f"--rate {self.rate}; all must be numbers above 0"
             )
         if self.out.exists() and not self.out.is_dir():
             raise InputError(f"--out {self.out} is a file; name a folder")
@@ -151,7 +165,7 @@ def make_divergence(name: str, mdp: MDP | SparseMDP) -> Divergence:
         "wasserstein": lambda: Wasserstein(hop_distance(mdp)),
     }
     if name not in makers:
-        raise InputError(f"unknown divergence {name!r}; choose one of {', '.join(BALLS)}")
+        raise InputError(f"unknown divergence {shown(name)}; choose one of {', '.join(BALLS)}")
     return makers[name]()
 
 
@@ -165,24 +179,39 @@ def write_points(points: Sequence[FrontierPoint], path: Path) -> None:
     os.replace(aside, path)
 
 
-def _trained(
-    console: Console,
-    mdp: MDP | SparseMDP,
-    divergence: Divergence,
-    radii,
-    trainer: Trainer,
-) -> list[tuple[FrontierPoint, Training]]:
-    from rich.progress import Progress
+@contextmanager
+def _progress(console: Console, name: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Gives a function to call after each policy, with what it was.
 
-    from drspcrl.tabular.frontier import trained_points
+    On a terminal a bar with a clock; elsewhere a line at the start and one every few seconds.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("training nominal, fixed and self-paced", total=3 * len(radii))
-        trained = []
-        for found in trained_points(mdp, divergence, radii, trainer):
-            trained.append(found)
-            progress.advance(task)
-    return trained
+    if not console.is_terminal:
+        yield _lines(name, total)
+        return
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(f"solving {name}", total=total)
+        yield lambda what: bar.update(task, advance=1, description=what)
+
+
+def _lines(name: str, total: int) -> Callable[[str], None]:
+    print(f"solving {name}: {total} policies", file=sys.stderr, flush=True)
+    begun = latest = time.monotonic()
+    done = 0
+
+    def advance(what: str) -> None:
+        nonlocal latest, done
+        done += 1
+        now = time.monotonic()
+        if now - latest >= _SECONDS_BETWEEN_LINES:
+            latest = now
+            line = f"{what}: {done} of {total} policies after {now - begun:.0f}s"
+            print(line, file=sys.stderr, flush=True)
+
+    return advance
 
 
 def _print_table(console: Console, best: Sequence[FrontierPoint], title: str) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import tyro
 
 from drspcrl.cli.durations import Duration
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.trainer.config import TrainConfig
 
@@ -23,13 +24,13 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not (name and equals and text):
-            raise InputError(f"--set {pair!r} is not name=value, e.g. critic_lr=3e-4")
+            raise InputError(f"--set {shown(pair)} is not name=value, e.g. critic_lr=3e-4")
         if name in settings:
             raise InputError(f"--set {name} is given twice")
         try:
             settings[name] = read_value(text)
         except ValueError:
-            raise InputError(f"--set {pair!r} has no readable value") from None
+            raise InputError(f"--set {shown(pair)} has no readable value") from None
     return settings
 
 
@@ -63,6 +64,7 @@ class Train(TrainConfig):
     def run(self) -> None:
         """Train; exit with code 1 if a run diverged."""
         from drspcrl.cli.outcome import show
+        from drspcrl.cli.say import console
         from drspcrl.trainer.run import train
 
-        show(train(self))
+        show(train(self, console()))

@@ -13,6 +13,7 @@ from drspcrl.curricula.self_paced import self_paced
 from drspcrl.curricula.settings import CurriculumSettings
 from drspcrl.curricula.space import space
 from drspcrl.curricula.yoked import yoked
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,14 +71,16 @@ def curriculum(
         settings = CurriculumSettings.of(settings)
     if not (isinstance(iterations, int) and iterations >= 1 and 0 <= discount < 1):
         raise InputError(
-            f"a curriculum got iterations={iterations!r}, discount={discount!r}; it needs at least "
-            "one iteration and a discount from 0 to below 1"
+            f"a curriculum got iterations={shown(iterations)}, discount={shown(discount)}; it "
+            "needs at least one iteration and a discount from 0 to below 1"
         )
     setup = Setup(settings, iterations, float(discount), divergence, worlds, gated)
     made = _made(maker_of(method) if isinstance(method, str) else method, setup)
     missing = [name for name in _PARTS if not hasattr(made, name)]
     if missing:
-        raise InputError(f"{method!r} makes a {type(made).__name__} without {', '.join(missing)}")
+        raise InputError(
+            f"{shown(method)} makes a {type(made).__name__} without {', '.join(missing)}"
+        )
     return made
 
 
@@ -97,15 +100,25 @@ def maker_of(method: str) -> Maker:
     module, colon, name = method.partition(":")
     if not (colon and module and name):
         raise InputError(
-            f"unknown method {method!r}; choose one of {', '.join(METHODS)}, or give your own "
+            f"unknown method {shown(method)}; choose one of {', '.join(METHODS)}, or give your own "
             "curriculum as module:Class"
         )
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise InputError(f"method {shown(method)}: {shown(module)} is no name of a module")
     try:
-        found: Any = getattr(import_module(module), name)
+        imported = import_module(module)
     except ImportError as error:
-        raise InputError(f"method {method!r}: {error}; is its folder on PYTHONPATH?") from error
-    except AttributeError:
-        raise InputError(f"method {method!r}: module {module} has no {name}") from None
+        reason = f"{brief(error)}; is its folder on PYTHONPATH?"
+        raise InputError(f"method {shown(method)}: {reason}") from error
+    except Exception as error:  # whatever the user's own code raises
+        reason = brief(f"importing it raised {type(error).__name__}: {error}")
+        raise InputError(f"method {shown(method)}: {reason}") from error
+    found: Any = getattr(imported, name, None)
+    if found is None:
+        raise InputError(f"method {shown(method)}: module {module} has no {brief(name, 100)}")
     if not callable(found):
-        raise InputError(f"method {method!r}: {name} is no class or function to call with a Setup")
+        raise InputError(
+            f"method {shown(method)}: {brief(name, 100)} is no class or function to call with "
+            "a Setup"
+        )
     return cast(Maker, found)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 
 RULES = ("coordinate", "radius", "lagrangian", "closed_form", "price", "keep")
@@ -116,7 +117,8 @@ class CurriculumSettings:
         for name in changes:
             if name not in DEFAULTS:
                 raise InputError(
-                    f"curricula have no setting {name!r}; they have {', '.join(sorted(DEFAULTS))}"
+                    f"curricula have no setting {shown(name)}; they have "
+                    f"{', '.join(sorted(DEFAULTS))}"
                 )
         return cls(**changes)
 
@@ -169,7 +171,7 @@ def _checked(name: str, value: Any) -> Any:
 def _checked_word(name: str, value: Any) -> str:
     if not isinstance(value, str) or value not in CHOICES.get(name, (value,)):
         allowed = ", ".join(CHOICES[name]) if name in CHOICES else "text"
-        raise InputError(f"{name} is {value!r}; choose {allowed}")
+        raise InputError(f"{name} is {shown(value)}; choose {allowed}")
     return value
 
 
@@ -177,12 +179,12 @@ def _checked_number(name: str, value: Any, kind: type) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or kind(value) != value:
         wanted = "a whole number" if kind is int else "a number"
-        raise InputError(f"{name} is {value!r}; give {wanted}")
+        raise InputError(f"{name} is {shown(value)}; give {wanted}")
     low, high, with_low, with_high = _RANGES.get(name, (0, math.inf, True, False))
     above = value >= low if with_low else value > low
     below = value <= high if with_high else value < high
     if not (above and below):
-        raise InputError(f"{name} is {value!r}; it must be {_interval(low, high, with_low)}")
+        raise InputError(f"{name} is {shown(value)}; it must be {_interval(low, high, with_low)}")
     return kind(value)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from drspcrl.curricula.base import Setup, State
 from drspcrl.curricula.signal import Signal
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.runs import Run, read_runs
 
@@ -63,8 +64,8 @@ def mean_curve(folder: str | Path) -> tuple[float, ...]:
     known = [curve for curve in curves if curve is not None]
     if not known:
         raise InputError(
-            f"yoked_to is {str(folder)!r}, which holds no self_paced run with ε in metrics.csv; "
-            "name a folder of such runs"
+            f"yoked_to is {shown(str(folder))}, which holds no self_paced run with ε in "
+            "metrics.csv; name a folder of such runs"
         )
     return tuple(np.mean(known, axis=0).tolist())
 

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from drspcrl.display import shown
 from drspcrl.envs import BatchEnv, make, task_names
 from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
@@ -116,7 +117,7 @@ def evaluate_policies(
         An outcome as soon as the last episode of its policy is over.
     """
     suite = load_suite(suite)
-    check_numbers(episodes=episodes, seed=seed, simulations=simulations)
+    check_numbers(episodes=episodes, seed=seed, simulations=simulations, threads=threads)
     if not policies:
         raise InputError("there are no policies; give at least one, by name")
     actors = {name: Actor(policy, deterministic) for name, policy in policies.items()}
@@ -139,17 +140,20 @@ MOST = 2**32
 """Beyond this an evaluation would not end in anybody's lifetime."""
 
 
-def check_numbers(episodes: int, seed: int, simulations: int | None = None) -> None:
+def check_numbers(
+    episodes: int, seed: int, simulations: int | None = None, threads: int = 0
+) -> None:
     """Raise an `InputError` unless these are whole numbers that make sense."""
     for name, value, least in (
         ("episodes", episodes, 1),
         ("seed", seed, 0),
         ("simulations", 1 if simulations is None else simulations, 1),
+        ("threads", threads, 0),
     ):
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-            raise InputError(f"{name} is {value!r}; give a whole number, at least {least}")
+            raise InputError(f"{name} is {shown(value)}; give a whole number, at least {least}")
         if value > MOST:
-            raise InputError(f"{name} is {value}; give at most {MOST}")
+            raise InputError(f"{name} is {shown(value)}; give at most {MOST}")
 
 
 def _simulations(env: Any, total: int, wanted: int | None, threads: int) -> int:

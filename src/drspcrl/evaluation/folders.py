@@ -80,7 +80,8 @@ def evaluate_runs(
         InputError: No runs there, or arguments that do not fit.
     """
     suite = load_suite(suite)
-    check_numbers(episodes=episodes, seed=seed)
+    check_numbers(episodes=episodes, seed=seed, threads=threads)
+    processes_for(jobs, 1, threads)
     request = {
         "settings": list(suite.labels), "episodes": episodes, "seed": seed,
         "deterministic": deterministic, "clip": False,
@@ -197,6 +198,16 @@ def _evaluate_shares(
         yield result
 
 
+def _written(folder: Path, path: Path, table: EvaluationTable) -> RunResult:
+    """A result in its place; a folder that takes none does not stop the other runs."""
+    try:
+        table.to_csv(path)
+    except OSError as error:
+        reason = f"{path.name} cannot be written: {error.strerror}; make room or permit it"
+        return RunResult(folder, "skipped", reason)
+    return RunResult(folder, "evaluated", table=table)
+
+
 def _evaluate_task(
     task: str,
     prepared: Mapping[str, _Prepared],
@@ -214,8 +225,7 @@ def _evaluate_task(
                 continue
             policy = {"policy_file": one.policy_file, "policy_sha256": one.digest}
             table = replace(outcome.table, info={**outcome.table.info, **policy})
-            table.to_csv(result_path(one.run.path, suite.name))
-            yield RunResult(one.run.path, "evaluated", table=table)
+            yield _written(one.run.path, result_path(one.run.path, suite.name), table)
     except InputError as error:
         # A task that is unknown here, or has no such physics: the runs of other tasks go on.
         yield from (RunResult(one.run.path, "skipped", str(error)) for one in waiting.values())

@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drspcrl.display import shown
 from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
 
@@ -27,7 +28,7 @@ def processes_for(jobs: int, runs: int, threads: int) -> int:
         InputError: a number that is no number of processes.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 0:
-        raise InputError(f"jobs is {jobs!r}; give a number of processes, 0 for one per core")
+        raise InputError(f"jobs is {shown(jobs)}; give a number of processes, 0 for one per core")
     return max(1, min(jobs or threads or usable_cores(), runs))
 
 

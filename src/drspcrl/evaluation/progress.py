@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, Protocol
 
+from drspcrl.display import printable
+
 Show = Literal["bar", "lines"]
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -60,7 +62,7 @@ def _bar(total: int, title: str) -> Iterator[Progress]:
     # Lines printed meanwhile are put above the bar, unless they go into a file or a pipe.
     console, together = Console(stderr=True), sys.stdout.isatty()
     with Progress(*columns, console=console, redirect_stdout=together) as bar:
-        task = bar.add_task(escape(title), total=total, rate=0.0)
+        task = bar.add_task(escape(printable(title)), total=total, rate=0.0)
 
         def advance(steps: int, episodes: int = 1) -> None:
             nonlocal steps_done
@@ -83,7 +85,7 @@ def _lines(total: int, title: str) -> Progress:
             latest = now
             rate = steps_done / max(1e-9, now - begin)
             print(
-                f"{title}: {done} of {total} episodes, {rate:,.0f} steps/s",
+                f"{printable(title)}: {done} of {total} episodes, {rate:,.0f} steps/s",
                 file=sys.stderr,
                 flush=True,
             )

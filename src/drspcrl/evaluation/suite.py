@@ -5,8 +5,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
-from drspcrl.perturbations import Perturbation, Setting, as_parts
+from drspcrl.perturbations import Perturbation, Setting, as_parts, label
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,18 @@ class Suite:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
             raise InputError(
-                f"suite name is {self.name!r}; use letters, digits, _ and -, as in 'my_suite'"
+                f"suite name is {shown(self.name)}; use letters, digits, _ and -, as in 'my_suite'"
             )
         if not self.settings:
-            raise InputError(f"suite {self.name!r} has no settings; give at least one, e.g. none")
+            raise InputError(
+                f"suite {shown(self.name)} has no settings; give at least one, e.g. none"
+            )
         seen: set[str] = set()
         for row in self.rows:
             if row.label in seen:
-                raise InputError(f"suite {self.name!r} has {row.label} twice; keep one of them")
+                raise InputError(
+                    f"suite {shown(self.name)} has {row.label} twice; keep one of them"
+                )
             seen.add(row.label)
 
     @property
@@ -69,17 +74,6 @@ class Suite:
     def labels(self) -> tuple[str, ...]:
         """The settings in words; what makes two suites equal."""
         return tuple(row.label for row in self.rows)
-
-
-def label(setting: Setting) -> str:
-    """A setting in words, with every digit of its levels, so that no two settings share one."""
-    parts = as_parts(setting)
-    return ",".join(f"{part.kind}={number(part.level)}" for part in parts) or "none"
-
-
-def number(value: float) -> str:
-    """The shortest text that reads back as exactly this number; whole numbers without a point."""
-    return repr(float(value)).removesuffix(".0")
 
 
 def episode_seed(seed: int, setting: Setting, episode: int) -> int:

@@ -6,11 +6,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation.suite import Suite
 from drspcrl.perturbations import Perturbation, Setting, grid, parse
+from drspcrl.perturbations.setting import MOST_POINTS
+from drspcrl.reading import parse_yaml
 
 _FORMS = (
     "write a setting in words (none, action=0.3), {perturbation: NAME, levels: [...]} with "
@@ -41,13 +42,13 @@ def load_suite(suite: str | Path | Suite) -> Suite:
     path = Path(suite)
     if path.suffix not in (".yaml", ".yml"):
         raise InputError(
-            f"suite {str(suite)!r} is unknown; choose from {', '.join(suite_names())}, or give the "
-            "path of your own YAML file"
+            f"suite {shown(str(suite))} is unknown; choose from {', '.join(suite_names())}, or "
+            "give the path of your own YAML file"
         )
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise InputError(f"suite file {path} cannot be read: {error}") from None
+        raise InputError(f"suite file {brief(path)} cannot be read: {brief(error)}") from None
     found = _parsed(text, path.stem, str(path))
     if found.name in suite_names() and found.labels != _shipped(found.name).labels:
         # Its results would pass for those of the suite everybody knows by that name.
@@ -65,10 +66,9 @@ def _shipped(name: str) -> Suite:
 
 def _parsed(text: str, name: str, source: str) -> Suite:
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{source} is not valid YAML: {reason}") from None
+        content = parse_yaml(text)
+    except InputError as error:
+        raise InputError(f"{source} is not valid YAML: {error}") from None
     _check_keys(content, {"settings"}, {"description"}, f"{source}")
     items, description = content["settings"], content.get("description", "")
     if not isinstance(items, list) or not isinstance(description, str):
@@ -79,6 +79,8 @@ def _parsed(text: str, name: str, source: str) -> Suite:
             settings += _settings(item)
         except InputError as error:
             raise InputError(f"{source}, setting {position}: {error}") from None
+        if len(settings) > MOST_POINTS:
+            raise InputError(f"{source} has more than {MOST_POINTS:,} settings; give fewer")
     return Suite(name, tuple(settings), " ".join(description.split()))
 
 
@@ -94,16 +96,16 @@ def _settings(item: Any) -> list[Setting]:
         name, settings = item["perturbation"], item.get("settings", {})
         if not isinstance(name, str) or not isinstance(settings, Mapping):
             raise InputError(
-                f"perturbation is {name!r} and settings {settings!r}; give a name, and names with "
-                "values"
+                f"perturbation is {shown(name)} and settings {shown(settings)}; give a name, "
+                "and names with values"
             )
         return [Perturbation(name, level, settings) for level in _numbers(item["levels"])]
-    raise InputError(f"{item!r} is not understood; {_FORMS}")
+    raise InputError(f"{shown(item)} is not understood; {_FORMS}")
 
 
 def _factors(axes: Any) -> dict[str, list[float]]:
     if not isinstance(axes, Mapping) or not all(isinstance(name, str) for name in axes):
-        raise InputError(f"grid is {axes!r}; give parameters with lists of factors")
+        raise InputError(f"grid is {shown(axes)}; give parameters with lists of factors")
     return {name: _numbers(factors) for name, factors in axes.items()}
 
 
@@ -112,12 +114,12 @@ def _numbers(found: Any) -> list[float]:
         isinstance(x, int | float) and not isinstance(x, bool) for x in found
     )
     if not numeric or not found:
-        raise InputError(f"levels are {found!r}; give a list of numbers such as [0.1, 0.2]")
+        raise InputError(f"levels are {shown(found)}; give a list of numbers such as [0.1, 0.2]")
     return found
 
 
 def _check_keys(found: Any, needed: set[str], optional: set[str], what: str) -> None:
     if not isinstance(found, Mapping) or not needed <= set(found) <= needed | optional:
-        keys = sorted(map(str, found)) if isinstance(found, Mapping) else repr(found)
+        keys = shown(sorted(map(str, found)) if isinstance(found, Mapping) else found)
         extra = f" and may have {', '.join(sorted(optional))}" if optional else ""
         raise InputError(f"{what} has {keys}; it needs {', '.join(sorted(needed))}{extra}")

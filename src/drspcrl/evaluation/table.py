@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drspcrl.display import brief
 from drspcrl.errors import InputError
-from drspcrl.evaluation.suite import number
+from drspcrl.perturbations.setting import number
+from drspcrl.reading import parse_json
 from drspcrl.runs import EVALUATION_COLUMNS, read_evaluation
 
 if TYPE_CHECKING:
@@ -164,10 +166,9 @@ def read_info(path: str | Path) -> dict[str, Any]:
     if not beside.exists():
         return {}
     try:
-        info = json.loads(beside.read_text(encoding="utf-8"))
+        info = parse_json(beside.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{beside.name} cannot be read: {reason}") from None
+        raise InputError(f"{beside.name} cannot be read: {brief(error)}") from None
     if not isinstance(info, dict):
         raise InputError(f"{beside.name} is damaged: it holds no mapping of names to values")
     return info

@@ -11,10 +11,10 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-import yaml
-
+from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import Population
+from drspcrl.reading import parse_yaml
 from drspcrl.trainer.sizes import Estimate, estimate
 
 SIZES = {"Hopper": (11, 3), "HalfCheetah": (17, 6), "Walker2d": (17, 6), "Humanoid": (348, 17)}
@@ -134,14 +134,14 @@ def _gpu_memory() -> float | None:
 
 def rate_of(
     population: Population, given: float | None, timings: Iterable[Timing], gpu: bool
-) -> Rate | None:
+) -> Rate:
     """How fast it will train: as the user says, as was measured here, or as a table says.
 
     Args:
         population: what is trained.
         given: the user's rate.
         timings: of populations that this grid has trained already.
-        gpu: whether it learns on a GPU, the only machine that the table knows.
+        gpu: whether it learns on a GPU.
     """
     if given is not None:
         return Rate(given, "given by --rate")
@@ -149,27 +149,28 @@ def rate_of(
     if own := [t for t in same if t.env == population.env] or same:
         rate = sum(t.steps for t in own) / sum(t.seconds for t in own)
         return Rate(rate, f"measured here on {', '.join(sorted({t.env for t in own}))}")
-    return _tabled(population) if gpu else None
+    return _tabled(population, _table()["gpu" if gpu else "cpu"])
 
 
-def _tabled(population: Population) -> Rate | None:
+def _tabled(population: Population, table: Mapping) -> Rate:
     """The rate of the same learner on the same task; else of the task, whose physics sets the pace.
 
-    None for a task that the table does not have.
+    For a task that the table does not have, a guess: the slowest of the same learner.
     """
-    table, env = _table(), population.env.removesuffix("-v5")
-    rows = [row for row in table["rates"] if row["env"] == env]
-    rows = [row for row in rows if row["algorithm"] == population.algorithm] or rows
-    if not rows:
-        return None
-    row = min(rows, key=lambda row: row["rate"])
-    learner = f"{row['members']} robust members with {row['algorithm'].upper()}"
-    return Rate(float(row["rate"]), f"{learner} on {row['env']}, {table['machine']}")
+    env, learner = population.env.removesuffix("-v5"), population.algorithm
+    of_task = [row for row in table["rates"] if row["env"] == env]
+    of_learner = [row for row in table["rates"] if row["algorithm"] == learner]
+    exact = [row for row in of_task if row["algorithm"] == learner]
+    row = min(exact or of_task or of_learner, key=lambda row: row["rate"])
+    members = counted(row["members"], f"{row['kind']} member")
+    source = f"{members} with {row['algorithm'].upper()} on {row['env']}, {table['machine']}"
+    guess = "" if exact else "a guess, give --rate if you know better: "
+    return Rate(float(row["rate"]), guess + source)
 
 
 @cache
 def _table() -> Mapping:
-    return yaml.safe_load(files("drspcrl.presets").joinpath("rates.yaml").read_text("utf-8"))
+    return parse_yaml(files("drspcrl.presets").joinpath("rates.yaml").read_text("utf-8"))
 
 
 def bytes_of(text: str) -> float:
@@ -186,5 +187,5 @@ def bytes_of(text: str) -> float:
     except ValueError:
         found = float("nan")
     if not 0 < found < float("inf"):
-        raise InputError(f"memory is {text!r}; give bytes such as 500M or 80G")
+        raise InputError(f"memory is {shown(text)}; give bytes such as 500M or 80G")
     return found

@@ -7,15 +7,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from drspcrl import variants
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import TRAINING, Population
 from drspcrl.presets import ablation
+from drspcrl.reading import parse_yaml
 from drspcrl.trainer.settings import POPULATION_SETTINGS
 from drspcrl.variants import Variant
 
+_MOST_EPISODES = 2**32
 _NAMES = {"title", "groups", "training", "evaluation", "report"}
 _GROUP_NAMES = {"env", "algorithm", "methods", "ablation", "seeds", "steps", "settings"}
 
@@ -31,6 +32,14 @@ class Evaluation:
 
     suite: str = "paper"
     episodes: int = 100
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.episodes, int) and not isinstance(self.episodes, bool)
+        if not whole or not 1 <= self.episodes <= _MOST_EPISODES or not isinstance(self.suite, str):
+            raise InputError(
+                f"evaluation has suite {shown(self.suite)} and {shown(self.episodes)} episodes; "
+                "give a name or path, and at least one whole episode"
+            )
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,13 @@ class Grid:
         return [folder for population in self.populations for folder in population.folders()]
 
     @property
+    def code(self) -> tuple[str, ...]:
+        """Tasks and methods; who typed the grid has named the modules of those that have one."""
+        methods = (label for population in self.populations for label in population.methods)
+        names = [population.env for population in self.populations]
+        return tuple(dict.fromkeys([*names, *(variants.parse(label).method for label in methods)]))
+
+    @property
     def runs(self) -> int:
         """How many runs it has."""
         return sum(population.size for population in self.populations)
@@ -92,13 +108,13 @@ def load_grid(name: str | Path) -> Grid:
     path = Path(name)
     if path.suffix not in (".yaml", ".yml"):
         raise InputError(
-            f"grid {str(name)!r} is unknown; choose one of {', '.join(grid_names())}, or give the "
-            "path of your own YAML file"
+            f"grid {shown(str(name))} is unknown; choose one of {', '.join(grid_names())}, or "
+            "give the path of your own YAML file"
         )
     try:
         text = path.read_text("utf-8")
     except (OSError, ValueError) as error:
-        raise InputError(f"grid file {path} cannot be read: {error}") from None
+        raise InputError(f"grid file {brief(path)} cannot be read: {brief(error)}") from None
     return parse_grid(text, str(path), path.parent)
 
 
@@ -114,9 +130,9 @@ def parse_grid(text: str, name: str, folder: Path) -> Grid:
         InputError: it is not as it should be.
     """
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"grid {name} is not YAML: {' '.join(str(error).split())}") from None
+        content = parse_yaml(text)
+    except InputError as error:
+        raise InputError(f"grid {name} is not YAML: {error}") from None
     try:
         return _grid(content, name, folder)
     except InputError as error:
@@ -128,7 +144,7 @@ def _grid(content: Any, name: str, folder: Path) -> Grid:
     training = content.get("training") or {}
     _check_names("training", training, set(TRAINING))
     if not isinstance(content["groups"], list) or not content["groups"]:
-        raise InputError(f"groups is {content['groups']!r}; give a list of groups")
+        raise InputError(f"groups is {shown(content['groups'])}; give a list of groups")
     populations: list[Population] = []
     for number, entry in enumerate(content["groups"], start=1):
         try:
@@ -138,7 +154,7 @@ def _grid(content: Any, name: str, folder: Path) -> Grid:
     report = content.get("report") or {}
     _check_names("report", report, {"compare"})
     if report.get("compare") not in (None, "paper"):
-        raise InputError(f"report compares with {report['compare']!r}; give paper or nothing")
+        raise InputError(f"report compares with {shown(report['compare'])}; give paper or nothing")
     return Grid(
         name,
         str(content.get("title", name)),
@@ -189,13 +205,6 @@ def apart(
 def _evaluation(content: Any, folder: Path) -> Evaluation:
     _check_names("evaluation", content, {"suite", "episodes"})
     found = Evaluation(**content)
-    if isinstance(found.episodes, bool) or not isinstance(found.episodes, int):
-        raise InputError(f"episodes is {found.episodes!r}; give a whole number")
-    if found.episodes < 1 or not isinstance(found.suite, str):
-        raise InputError(
-            f"evaluation has suite {found.suite!r} and {found.episodes} episodes; give a name or "
-            "path, and at least one"
-        )
     if Path(found.suite).suffix in (".yaml", ".yml"):
         return replace(found, suite=str((folder / found.suite).resolve()))
     return found
@@ -207,7 +216,7 @@ def _list(entry: Mapping[str, Any], name: str, kind: type) -> list[Any]:
     values = given if isinstance(given, list) else [given]
     if any(isinstance(one, bool) or not isinstance(one, kind) for one in values):
         wanted = "names" if kind is str else "whole numbers"
-        raise InputError(f"{name} is {given!r}; give a list of {wanted}")
+        raise InputError(f"{name} is {shown(given)}; give a list of {wanted}")
     if name in entry and not values:
         raise InputError(f"{name} is empty; give at least one")
     return values
@@ -217,9 +226,9 @@ def _check_names(
     what: str, found: Any, allowed: set[str] | None, needed: set[str] | None = None
 ) -> None:
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        raise InputError(f"{what} is {found!r}; give names with values")
+        raise InputError(f"{what} is {shown(found)}; give names with values")
     unknown = sorted(set(found) - allowed) if allowed is not None else []
     missing = sorted((needed or set()) - set(found))
     if unknown or missing:
-        problem = f"has {unknown[0]!r}" if unknown else f"lacks {missing[0]!r}"
+        problem = f"has {shown(unknown[0])}" if unknown else f"lacks {missing[0]!r}"
         raise InputError(f"{what} {problem}; it may have {', '.join(sorted(allowed or ()))}")

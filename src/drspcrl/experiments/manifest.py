@@ -5,19 +5,24 @@ so that a machine that died, or a run that was continued by hand, is seen as it 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from drspcrl import variants
 from drspcrl.checkpoint.durable import write_durably
 from drspcrl.checkpoint.lock import FolderLock
+from drspcrl.display import brief, counted, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.grid import Grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
+from drspcrl.reading import parse_json
+from drspcrl.runs import refuse_imports
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
@@ -93,33 +98,40 @@ class Manifest:
     suite: str = ""
 
     @classmethod
-    def read(cls, out: Path) -> "Manifest":
+    def read(cls, out: Path, trust: Collection[str] = ()) -> "Manifest":
         """The manifest of a folder, empty where there is none.
 
+        Args:
+            out: the folder.
+            trust: methods and environments named `module:Name` whose module may be imported.
+
         Raises:
-            InputError: it is damaged, or of another version than this one reads.
+            InputError: it is damaged, of another version than this one reads, or names code that
+                is not trusted.
         """
         path = out / MANIFEST
         if not path.exists():
             return cls(out)
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = parse_json(path.read_text("utf-8"))
             version = content["format_version"]
             entries = content["pieces"] if version == FORMAT_VERSION else []
-            pieces = [_piece(entry) for entry in entries]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path} cannot be read: {error}; restore or remove it") from None
+            pieces = [_piece(entry, trust) for entry in entries]
+        except KeyError as error:
+            raise _damaged(path, f"it lacks {brief(error, 100)}") from None
+        except (OSError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+            raise _damaged(path, brief(error)) from None
         if version != FORMAT_VERSION:
             raise InputError(
-                f"{path} has format_version {version!r}, and this drspcrl reads {FORMAT_VERSION}; "
-                "use the drspcrl that made it, or another --out"
+                f"{path} has format_version {shown(version)}, and this drspcrl reads "
+                f"{FORMAT_VERSION}; use the drspcrl that made it, or another --out"
             )
         return cls(out, {piece.name: piece for piece in pieces})
 
     @classmethod
     @contextmanager
-    def held(cls, out: Path) -> Iterator["Manifest"]:
-        """The manifest of a folder, which is made and held against other grids.
+    def held(cls, out: Path, trust: Collection[str] = ()) -> Iterator["Manifest"]:
+        """The manifest of a folder, which is made and held against other grids; see `read`.
 
         Raises:
             InputError: another process holds it, or it cannot be made or read.
@@ -130,7 +142,7 @@ class Manifest:
             raise InputError(f"out {out} cannot be made: {error.strerror}") from None
         lock = FolderLock(out)
         try:
-            yield cls.read(out)
+            yield cls.read(out, trust)
         finally:
             lock.release()
 
@@ -223,13 +235,29 @@ def _changes(before: set[str], now: set[str]) -> list[str]:
     if not before:
         return []
     gone, new = len(before - now), len(now - before)
-    words = [f"{gone} runs that had not begun are no longer in the grid"] if gone else []
-    return words + ([f"{new} runs are new in the grid"] if new else [])
+    words = [f"no longer in the grid: {counted(gone, 'run')} that had not begun"] if gone else []
+    return words + ([f"new in the grid: {counted(new, 'run')}"] if new else [])
 
 
-def _piece(entry: Mapping[str, Any]) -> Piece:
-    population, states = Population.of(entry["population"]), entry["runs"]
+def _damaged(path: Path, reason: str) -> InputError:
+    return InputError(f"{path} cannot be read: {reason}; restore or remove it")
+
+
+def _piece(entry: Mapping[str, Any], trust: Collection[str]) -> Piece:
+    described = entry["population"]
+    # Before the population is made, which looks its methods up.
+    for name in (described["env"], *map(_method, described["methods"])):
+        refuse_imports(name, trust)
+    population, states = Population.of(described), entry["runs"]
     # The folders follow from the population, whatever the file says.
     runs = {run: states.get(run, "pending") for run in population.folders()}
+    if unknown := [state for state in runs.values() if state not in get_args(RunState)]:
+        raise InputError(f"a run of it is {shown(unknown[0])}")
     attempts, error, seconds = (entry[name] for name in ("attempts", "error", "seconds"))
-    return Piece(population, runs, int(attempts), str(error), float(seconds))
+    if not 0 <= float(seconds) < math.inf or int(attempts) < 0:
+        raise InputError(f"a piece of it took {shown(seconds)} seconds")
+    return Piece(population, runs, int(attempts), brief(error), float(seconds))
+
+
+def _method(text: Any) -> str:
+    return variants.parse(text).method if isinstance(text, str) else ""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from drspcrl.display import counted
 from drspcrl.experiments.cost import Rate, Timing, needs, rate_of
 from drspcrl.experiments.manifest import Manifest, Piece
 from drspcrl.trainer.sizes import Estimate, readable
@@ -16,20 +17,20 @@ class Row:
     Attributes:
         piece: the piece.
         needs: memory and disk of the whole piece.
-        rate: how fast it will train, None where nobody knows.
+        rate: how fast it will train.
     """
 
     piece: Piece
     needs: Estimate
-    rate: Rate | None
+    rate: Rate
 
     @property
-    def seconds(self) -> float | None:
+    def seconds(self) -> float:
         """How long it takes from its beginning, training alone."""
         if self.piece.trained:
             return 0.0
         steps = self.piece.population.size * self.piece.population.steps
-        return None if self.rate is None else steps / self.rate.steps_per_second
+        return steps / self.rate.steps_per_second
 
 
 def timings(manifest: Manifest) -> list[Timing]:
@@ -86,25 +87,21 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _totals(rows: list[Row], jobs: int) -> list[str]:
     waiting = [row for row in rows if not row.piece.trained]
     runs = Counter(state for row in rows for state in row.piece.runs.values())
-    known = [row.seconds for row in waiting if row.seconds is not None]
     memory = sorted((row.needs.replay + row.needs.learning for row in waiting), reverse=True)
     disk = readable(sum(row.needs.disk for row in rows))
-    total = duration(sum(known) / jobs) if len(known) == len(waiting) else "unknown"
-    sources = dict.fromkeys(row.rate.source for row in waiting if row.rate is not None)
-    told = "; ".join(sources) or "no rate was measured on this machine: give --rate"
+    total = duration(sum(row.seconds for row in waiting) / jobs)
+    told = "; ".join(dict.fromkeys(row.rate.source for row in waiting)) or "all is trained"
     at_once = f"{jobs} pieces at a time" if jobs > 1 else "one piece at a time"
     return [
-        f"{sum(runs.values())} runs: "
+        f"{counted(sum(runs.values()), 'run')}: "
         + ", ".join(f"{count} {state}" for state, count in sorted(runs.items())),
         f"training takes {total} from the beginning, {at_once}, without evaluation ({told})",
         f"memory {readable(sum(memory[:jobs]))} at most, disk {disk}",
     ]
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """A time for people."""
-    if seconds is None:
-        return "?"
     if seconds < 90:
         return f"{seconds:.0f}s"
     minutes = seconds / 60

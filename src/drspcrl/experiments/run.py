@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from drspcrl.checkpoint.lock import LOCK_FILE
+from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
 from drspcrl.experiments.cost import available_memory, members_that_fit, on_gpu
@@ -23,6 +24,8 @@ from drspcrl.trainer.stopping import Stop
 
 ENGINES = {"local": LocalEngine}
 REPORT = "report"
+_MOST = 1_000_000  # of jobs, threads and the like
+_SLOWEST = 1e-3  # steps per second
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Options:
         evaluate: whether finished runs are evaluated.
         report: whether a report is written at the end.
         rate: steps of all members per second, for the plan.
+        trust: methods and environments named `module:Name` in the folder's manifest, beside the
+            grid's own, whose module may be imported.
     """
 
     only: tuple[str, ...] = ()
@@ -56,18 +61,22 @@ class Options:
     evaluate: bool = True
     report: bool = True
     rate: float | None = None
+    trust: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in {"jobs": 1, "retries": 0, "threads": 0, "max_members": 1}.items():
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < least):
-                raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
-        if self.rate is not None and not self.rate > 0:
-            raise InputError(f"rate is {self.rate!r}; give steps per second above 0")
+            if value is not None and not (isinstance(value, int) and least <= value <= _MOST):
+                raise InputError(
+                    f"{name} is {shown(value)}; give a whole number of at least {least}, at most "
+                    f"{_MOST:,}"
+                )
+        if self.rate is not None and not _SLOWEST <= self.rate < float("inf"):
+            raise InputError(f"rate is {shown(self.rate)}; give steps per second above 0")
         for name, allowed in (("engine", tuple(ENGINES)), ("device", DEVICES)):
             if getattr(self, name) not in allowed:
                 value = getattr(self, name)
-                raise InputError(f"{name} is {value!r}; choose one of {', '.join(allowed)}")
+                raise InputError(f"{name} is {shown(value)}; choose one of {', '.join(allowed)}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,11 @@ def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
     Raises:
         InputError: something does not fit.
     """
-    manifest = Manifest.read(out) if out is not None else Manifest(Path())
+    load_suite(grid.evaluation.suite)
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError(f"out {out} is a file; give a folder for the grid")
+    trust = (*grid.code, *options.trust)
+    manifest = Manifest.read(out, trust) if out is not None else Manifest(Path())
     selection = parse_selection(options.only, grid.populations)
     words = manifest.follow(grid, selection, _most_members(grid, options))
     if (manifest.out / LOCK_FILE).exists() and out is not None:
@@ -134,7 +147,8 @@ def run_grid(
     selection, most = parse_selection(options.only, grid.populations), _most_members(grid, options)
     if options.report:
         check_target(out / REPORT)
-    with Stop(options.time_limit) as stop, Manifest.held(out) as manifest:
+    trust = (*grid.code, *options.trust)
+    with Stop(options.time_limit) as stop, Manifest.held(out, trust) as manifest:
         for line in manifest.follow(grid, selection, most):
             say(line)
         manifest.save()
@@ -205,11 +219,11 @@ class Conductor:
 
     def _tell(self, piece: Piece, outcome: Outcome, attempt: int) -> None:
         if outcome.status == "running":
-            self._say(f"{piece.name}: {piece.population.size} runs begin or go on")
+            self._say(f"{piece.name}: {counted(piece.population.size, 'run')} begin or go on")
             return
         line = f"{piece.name}: {piece.state} after {duration(outcome.seconds)}"
         if diverged := sum(state == "diverged" for state in piece.runs.values()):
-            line += f", {diverged} runs diverged"
+            line += f", {counted(diverged, 'run')} diverged"
         if piece.error:
             log = self._manifest.out / LOGS / f"{piece.name}.log"
             tries = f"attempt {attempt + 1} of {self._options.retries + 1}"
@@ -255,11 +269,12 @@ def _report(out: Path, compare: str | None, command: str, say: Callable[[str], N
 def closing_words(summary: Summary) -> list[str]:
     """How a grid stands, in lines."""
     runs = Counter(state for piece in summary.pieces for state in piece.runs.values())
-    lines = [", ".join(f"{count} runs {state}" for state, count in sorted(runs.items()))]
+    lines = [", ".join(f"{counted(count, 'run')} {state}" for state, count in sorted(runs.items()))]
     for piece in summary.failed:
         diverged = sum(state == "diverged" for state in piece.runs.values())
-        why = piece.error or f"{diverged} runs diverged"
-        lines.append(f"failed: {piece.name} ({piece.attempts} attempts): {why}")
+        why = piece.error or f"{counted(diverged, 'run')} diverged"
+        lines.append(f"failed: {piece.name} ({counted(piece.attempts, 'attempt')}): {why}")
     if summary.unfinished:
-        lines.append(f"{len(summary.unfinished)} pieces are left; the same command goes on")
+        left = counted(len(summary.unfinished), "piece")
+        lines.append(f"left to do: {left}; the same command goes on")
     return lines

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drspcrl import variants
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import Population
 
@@ -72,7 +73,7 @@ def parse_selection(texts: Sequence[str], populations: Iterable[Population]) -> 
         name, equals, values = text.partition("=")
         if name not in _NAMES or not equals or not values:
             raise InputError(
-                f"--only {text!r} is not name=value,value with a name among "
+                f"--only {shown(text)} is not name=value,value with a name among "
                 "env, algorithm, methods, seeds"
             )
         field = _NAMES[name]

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 
+from drspcrl.display import shown
 from drspcrl.envs.streams import Draws
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel, check_range, needs_bounds
@@ -68,7 +69,7 @@ class ActionDelayKernel(Kernel):
         """A whole number of steps."""
         check_range("action delay", level, 0, cls.longest)
         if int(level) != level:
-            raise InputError(f"action delay level is {level!r}; give a whole number of steps")
+            raise InputError(f"action delay level is {shown(level)}; give a whole number of steps")
 
     def begin(self, ids: np.ndarray) -> None:
         """Fill the line with the neutral action."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from gymnasium.spaces import Box
 
+from drspcrl.display import shown
 from drspcrl.envs.streams import Draws, child
 from drspcrl.errors import InputError
 
@@ -122,7 +123,7 @@ def check_range(what: str, level: float, low: float, high: float, *, closed: boo
     number = isinstance(level, int | float | np.integer | np.floating)
     if not number or not (low <= level and (level <= high if closed else level < high)):
         bound = "unbounded" if np.isinf(high) else f"{high:g}{'' if closed else ' (excluded)'}"
-        raise InputError(f"{what} level is {level!r}; it must lie between {low:g} and {bound}")
+        raise InputError(f"{what} level is {shown(level)}; it must lie between {low:g} and {bound}")
 
 
 def needs_float(space: Box, what: str) -> None:

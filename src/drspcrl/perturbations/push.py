@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import gymnasium
 import numpy as np
 
+from drspcrl.display import shown
 from drspcrl.envs.streams import Draws
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel, check_range, needs_physics
@@ -87,5 +88,5 @@ class ExternalPush(PerturbationWrapper):
 def _unit(direction: Sequence[float]) -> np.ndarray:
     vector = np.asarray(direction, float)
     if vector.shape != (3,) or not np.all(np.isfinite(vector)) or not np.any(vector):
-        raise InputError(f"push direction is {direction!r}; give three numbers, not all 0")
+        raise InputError(f"push direction is {shown(direction)}; give three numbers, not all 0")
     return vector / np.linalg.norm(vector)

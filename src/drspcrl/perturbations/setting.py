@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from itertools import product
+from math import prod
 from typing import Any
 
 import gymnasium
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.perturbations.action import ActionDelay, ActionNoise
 from drspcrl.perturbations.gusts import Gusts
@@ -21,6 +23,7 @@ from drspcrl.perturbations.observation import (
 from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
 from drspcrl.perturbations.push import ExternalPush
 from drspcrl.perturbations.wrapper import PerturbationWrapper
+from drspcrl.reading import parse_json
 
 # name in suites, tables and on the command line → wrapper; a new kind is one class and one line
 KINDS: dict[str, type[PerturbationWrapper]] = {
@@ -56,14 +59,14 @@ class Perturbation:
     def __post_init__(self) -> None:
         if self.name not in KINDS:
             raise InputError(
-                f"perturbation {self.name!r} is unknown; choose from {', '.join(KINDS)}"
+                f"perturbation {shown(self.name)} is unknown; choose from {', '.join(KINDS)}"
             )
         KINDS[self.name].Kernel.check_level(self.level)
         parameters = _settings_of(self.name)
         required = {k for k, default in parameters.items() if default is Parameter.empty}
         if not required <= set(self.settings) <= set(parameters):
             raise InputError(
-                f"perturbation {self.name!r} got settings {sorted(self.settings)}; it takes "
+                f"perturbation {self.name!r} got settings {shown(sorted(self.settings))}; it takes "
                 f"{sorted(parameters) or 'none'}, of which {sorted(required) or 'none'} are needed"
             )
 
@@ -95,6 +98,9 @@ def _settings_of(name: str) -> dict[str, Any]:
 
 Setting = Perturbation | Sequence[Perturbation] | None
 
+MOST_POINTS = 10_000
+"""The most settings of a grid; all of them are evaluated."""
+
 
 def as_parts(setting: Setting) -> tuple[Perturbation, ...]:
     """The perturbations of a setting, the innermost first; none for the nominal setting."""
@@ -104,7 +110,8 @@ def as_parts(setting: Setting) -> tuple[Perturbation, ...]:
     for part in parts:
         if not isinstance(part, Perturbation):
             raise InputError(
-                f"{part!r} is no perturbation; give Perturbation('action', 0.3), a tuple, or None"
+                f"{shown(part)} is no perturbation; give Perturbation('action', 0.3), a tuple, or "
+                "None"
             )
     return parts
 
@@ -117,8 +124,17 @@ def wrap(env: gymnasium.Env, setting: Setting) -> gymnasium.Env:
 
 
 def label(setting: Setting) -> str:
-    """A setting in words: `none`, `action=0.3`, `scale[mass:torso]=0.5,scale[friction]=2`."""
-    return ",".join(f"{part.kind}={part.level:g}" for part in as_parts(setting)) or "none"
+    """A setting in words: `none`, `action=0.3`, `scale[mass:torso]=0.5,scale[friction]=2`.
+
+    Every digit of a level is there, so that no two settings share a label, and `parse` reads back
+    the very same setting.
+    """
+    return ",".join(f"{part.kind}={number(part.level)}" for part in as_parts(setting)) or "none"
+
+
+def number(value: float) -> str:
+    """The shortest text that reads back as exactly this number; whole numbers without a point."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def parse(text: str) -> tuple[Perturbation, ...]:
@@ -145,10 +161,10 @@ def _parse_one(item: str) -> Perturbation:
     try:
         name, inner, level = match.groups() if match else ("", "", item)
         return Perturbation(name, float(level), _parse_settings(inner or ""))
-    except (json.JSONDecodeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        message = f"perturbation {item!r} is not understood; write e.g. action=0.3"
+    except InputError:
+        raise
+    except ValueError:
+        message = f"perturbation {shown(item)} is not understood; write e.g. action=0.3"
         raise InputError(message) from None
 
 
@@ -156,7 +172,10 @@ def _parse_settings(inner: str) -> dict[str, Any]:
     if not inner or "=" not in inner:
         return {"parameter": inner} if inner else {}
     pairs = (pair.partition("=") for pair in inner.split(";"))
-    return {key: json.loads(value) for key, _, value in pairs}
+    try:
+        return {key: parse_json(value) for key, _, value in pairs}
+    except InputError as error:
+        raise ValueError(str(error)) from None
 
 
 def grid(scales: Mapping[str, Sequence[float]]) -> list[tuple[Perturbation, ...]]:
@@ -168,10 +187,13 @@ def grid(scales: Mapping[str, Sequence[float]]) -> list[tuple[Perturbation, ...]
     Returns:
         One setting per grid point, the last parameter varying fastest.
     """
-    if not scales or any(len(factors) == 0 for factors in scales.values()):
+    points = prod(len(factors) for factors in scales.values())
+    if not scales or points == 0:
         raise InputError(
-            f"grid got {dict(scales)!r}; give parameters with at least one factor each"
+            f"grid got {shown(dict(scales))}; give parameters with at least one factor each"
         )
+    if points > MOST_POINTS:
+        raise InputError(f"grid has {points:,} points; give at most {MOST_POINTS:,}")
     axes = [[Perturbation("scale", f, {"parameter": p}) for f in fs] for p, fs in scales.items()]
     return [tuple(point) for point in product(*axes)]
 

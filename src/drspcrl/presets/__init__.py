@@ -5,9 +5,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import yaml
-
+from drspcrl.display import shown
 from drspcrl.errors import InputError
+from drspcrl.reading import parse_yaml
 from drspcrl.variants import Variant
 
 ALGORITHMS = ("ppo", "sac", "ddpg")
@@ -21,7 +21,7 @@ def preset(algorithm: str) -> dict[str, Any]:
         InputError: an unknown algorithm.
     """
     if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
+        raise InputError(f"algorithm is {shown(algorithm)}; choose one of {', '.join(ALGORITHMS)}")
     return deepcopy(_parsed(f"{algorithm}.yaml"))
 
 
@@ -39,7 +39,7 @@ def ablation(name: str) -> Ablation:
         InputError: an unknown ablation.
     """
     if name not in ABLATIONS:
-        raise InputError(f"ablation is {name!r}; choose one of {', '.join(ABLATIONS)}")
+        raise InputError(f"ablation is {shown(name)}; choose one of {', '.join(ABLATIONS)}")
     content = deepcopy(_parsed(f"ablations/{name}.yaml"))
     variants = (Variant(entry["method"], entry["settings"]) for entry in content["variants"])
     return Ablation(content["title"], tuple(variants))
@@ -48,4 +48,4 @@ def ablation(name: str) -> Ablation:
 @cache
 def _parsed(file: str) -> Any:
     """Parsed once: a grid asks for the same presets hundreds of times."""
-    return yaml.safe_load(files(__name__).joinpath(file).read_text("utf-8"))
+    return parse_yaml(files(__name__).joinpath(file).read_text("utf-8"))

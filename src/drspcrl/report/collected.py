@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.report.curves import METRICS, Curves, curves_of_runs
 from drspcrl.report.names import TASK_ORDER, in_order, ordered_methods
 from drspcrl.report.results import Results, restricted, results_of_paper, results_of_runs
 from drspcrl.report.summary import Aggregates, Headline, aggregates, headline
+from drspcrl.report.usable import usable
 from drspcrl.runs import DEFAULT_SUITE, RunSet, read_runs
 
 
@@ -58,8 +60,8 @@ class Collected:
 def collect(source: Path, compare: str | None, command: str) -> Collected:
     """Read the runs below `source` and do all sums over them."""
     if compare not in (None, "paper"):
-        raise InputError(f"cannot compare with {compare!r}; give 'paper' or leave it out")
-    found = read_runs(source, metrics=("step", *METRICS))
+        raise InputError(f"cannot compare with {shown(compare)}; give 'paper' or leave it out")
+    found = usable(read_runs(source, metrics=("step", *METRICS)))
     if not found.runs:
         why = f": {found.skipped[0].path}: {found.skipped[0].reason}" if found.skipped else ""
         raise InputError(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from drspcrl import __version__
 from drspcrl.errors import InputError
+from drspcrl.reading import parse_json
 from drspcrl.report.collected import Collected, collect
 from drspcrl.report.figures import Paint, draw_figures, suite_suffixes
 from drspcrl.report.names import looks, slugs
@@ -77,7 +78,7 @@ def check_target(out: Path) -> None:
 
 def _is_report(folder: Path) -> bool:
     try:
-        marker = json.loads((folder / REPORT_MARKER).read_text(encoding="utf-8"))
+        marker = parse_json((folder / REPORT_MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(marker, dict) and marker.get("kind") == KIND

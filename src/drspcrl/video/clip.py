@@ -10,8 +10,8 @@ from PIL import Image
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import MOST
-from drspcrl.evaluation.suite import number
 from drspcrl.perturbations import Perturbation
+from drspcrl.perturbations.setting import number
 from drspcrl.video.episodes import Episode
 from drspcrl.video.picture import Picture
 from drspcrl.video.scene import Scene, scene_of

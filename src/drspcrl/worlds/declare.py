@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from drspcrl.display import brief, shown
 from drspcrl.envs.components import DEFAULT_PARAMETERS, PARAMETERS
 from drspcrl.errors import InputError
+from drspcrl.reading import parse_yaml
 
 REACH = 2.5
 """Normal draws are clipped at so many tolerances: a world is never further away than this."""
@@ -44,15 +44,17 @@ class Parameter:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            raise InputError(f"a world parameter's name is {self.name!r}; give a text")
+            raise InputError(f"a world parameter's name is {shown(self.name)}; give a text")
         for name in ("nominal", "low", "high"):
             value = getattr(self, name)
             finite = math.isfinite(value) if _is_number(value) else False
             if not finite and not (_is_number(value) and name != "nominal" and value == value):
-                raise InputError(f"world parameter {self.name}: {name} is {value!r}; give a number")
+                raise InputError(
+                    f"world parameter {self.name}: {name} is {shown(value)}; give a number"
+                )
         if self.law not in PARAMETER_LAWS:
             raise InputError(
-                f"world parameter {self.name}: law is {self.law!r}; "
+                f"world parameter {self.name}: law is {shown(self.law)}; "
                 f"choose one of {', '.join(PARAMETER_LAWS)}"
             )
         _ = self.size
@@ -70,8 +72,8 @@ class Parameter:
             share = math.nan
         if math.isnan(share):
             raise InputError(
-                f"world parameter {self.name}: tolerance is {given!r}; give a number or a text "
-                "such as 10%"
+                f"world parameter {self.name}: tolerance is {shown(given)}; give a number or a "
+                "text such as 10%"
             )
         if self.nominal == 0:
             raise InputError(
@@ -128,7 +130,7 @@ class Declared:
         object.__setattr__(self, "physics", _physics(self.physics))
         object.__setattr__(self, "parameters", _parameters(self.parameters))
         if self.law not in LAWS:
-            raise InputError(f"worlds: law is {self.law!r}; choose one of {', '.join(LAWS)}")
+            raise InputError(f"worlds: law is {shown(self.law)}; choose one of {', '.join(LAWS)}")
         object.__setattr__(self, "sensor_unit", _sensor_unit(self.sensor_unit))
         for name in ("sensor", "actuator", "bias"):
             object.__setattr__(self, name, _tolerance(f"worlds: {name}", getattr(self, name)))
@@ -189,7 +191,9 @@ def declared(content: Any, where: str = "worlds") -> Declared:
     names = [f.name for f in fields(Declared)]
     for name in content:
         if name not in names:
-            raise InputError(f"{where} has the unknown entry {name!r}; it may have {_list(names)}")
+            raise InputError(
+                f"{where} has the unknown entry {shown(name)}; it may have {_list(names)}"
+            )
     return Declared(**content)
 
 
@@ -202,12 +206,11 @@ def read_declared(path: str | Path, read: Any = None) -> tuple[Declared, str]:
     path = Path(path)
     try:
         if not path.is_file() or path.stat().st_size > 1 << 20:
-            raise InputError(f"worlds file {path} is no file of at most 1 MiB; give a YAML file")
+            raise InputError("it is no file of at most 1 MiB; give a YAML file")
         raw = path.read_bytes()
-        content = yaml.safe_load(raw.decode("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"worlds file {path} cannot be read: {reason}") from None
+        content = parse_yaml(raw.decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"worlds file {path} cannot be read: {brief(error)}") from None
     return declared(content, f"worlds file {path}"), hashlib.sha256(raw).hexdigest()
 
 
@@ -215,11 +218,13 @@ def _physics(given: Any) -> dict[str, float]:
     if _is_number(given):
         given = dict.fromkeys(DEFAULT_PARAMETERS, given)
     if not isinstance(given, Mapping):
-        raise InputError(f"worlds: physics is {given!r}; give a number, or families with numbers")
+        raise InputError(
+            f"worlds: physics is {shown(given)}; give a number, or families with numbers"
+        )
     for name in given:
         if str(name).split(":")[0] not in PARAMETERS:
             raise InputError(
-                f"worlds: unknown physics parameter {name!r}; there are {_list(PARAMETERS)}, "
+                f"worlds: unknown physics parameter {shown(name)}; there are {_list(PARAMETERS)}, "
                 "or one component such as mass:torso"
             )
     return {str(name): _tolerance(f"worlds: physics {name}", t) for name, t in given.items()}
@@ -227,7 +232,7 @@ def _physics(given: Any) -> dict[str, float]:
 
 def _parameters(given: Any) -> tuple[Parameter, ...]:
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        raise InputError(f"worlds: parameters is {given!r}; give a list of them")
+        raise InputError(f"worlds: parameters is {shown(given)}; give a list of them")
     known = [f.name for f in fields(Parameter)]
     made = []
     for entry in given:
@@ -236,17 +241,17 @@ def _parameters(given: Any) -> tuple[Parameter, ...]:
             continue
         if not isinstance(entry, Mapping) or not {"name", "nominal", "tolerance"} <= set(entry):
             raise InputError(
-                f"worlds: a parameter is {entry!r}; give name, nominal and tolerance of each"
+                f"worlds: a parameter is {shown(entry)}; give name, nominal and tolerance of each"
             )
         if unknown := [name for name in entry if name not in known]:
             raise InputError(
-                f"worlds: parameter {entry['name']!r} has the unknown entry {unknown[0]!r}; it may "
-                f"have {_list(known)}"
+                f"worlds: parameter {shown(entry['name'])} has the unknown entry "
+                f"{shown(unknown[0])}; it may have {_list(known)}"
             )
         made.append(Parameter(**entry))
     names = [parameter.name for parameter in made]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"worlds: parameter {twice[0]!r} is declared twice; declare it once")
+        raise InputError(f"worlds: parameter {shown(twice[0])} is declared twice; declare it once")
     return tuple(made)
 
 
@@ -256,28 +261,30 @@ def _sensor_unit(given: Any) -> str | tuple[float, ...]:
     numbers: list[Any] = list(given) if isinstance(given, list | tuple) else []
     if not numbers or not all(_is_number(size) and 0 < size < math.inf for size in numbers):
         raise InputError(
-            f"worlds: sensor_unit is {given!r}; choose one of {', '.join(SENSOR_UNITS)}, or give a "
-            "positive number for each reading"
+            f"worlds: sensor_unit is {shown(given)}; choose one of {', '.join(SENSOR_UNITS)}, or "
+            "give a positive number for each reading"
         )
     return tuple(float(size) for size in numbers)
 
 
 def _presence(given: Any) -> dict[str, float]:
     if not isinstance(given, Mapping):
-        raise InputError(f"worlds: presence is {given!r}; give kinds with probabilities")
+        raise InputError(f"worlds: presence is {shown(given)}; give kinds with probabilities")
     for kind, probability in given.items():
         if kind not in KINDS:
-            raise InputError(f"worlds: presence of {kind!r}; the kinds are {_list(KINDS)}")
+            raise InputError(f"worlds: presence of {shown(kind)}; the kinds are {_list(KINDS)}")
         if not _is_number(probability) or not 0 <= probability <= 1:
             raise InputError(
-                f"worlds: presence of {kind} is {probability!r}; a probability is from 0 to 1"
+                f"worlds: presence of {kind} is {shown(probability)}; a probability is from 0 to 1"
             )
     return {str(kind): float(probability) for kind, probability in given.items()}
 
 
 def _tolerance(what: str, value: Any) -> float:
     if not _is_number(value) or not 0 <= value < math.inf:
-        raise InputError(f"{what}: the tolerance is {value!r}; give a finite number of at least 0")
+        raise InputError(
+            f"{what}: the tolerance is {shown(value)}; give a finite number of at least 0"
+        )
     return float(value)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.tabular.instances.classic import inventory, machine_replacement, river_swim
 from drspcrl.tabular.instances.garnet import garnet
@@ -38,5 +39,5 @@ __all__ = [
 def make_instance(name: str, discount: float | None = None) -> MDP | SparseMDP:
     """The named instance with its default parameters, and its own discount unless one is given."""
     if name not in INSTANCES:
-        raise InputError(f"unknown MDP {name!r}; choose one of {', '.join(INSTANCES)}")
+        raise InputError(f"unknown MDP {shown(name)}; choose one of {', '.join(INSTANCES)}")
     return INSTANCES[name]() if discount is None else INSTANCES[name](discount=discount)
