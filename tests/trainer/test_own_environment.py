@@ -172,9 +172,10 @@ def test_a_wrong_reading_in_an_evaluation_stops_the_member_too(faulty, small, tm
 class Rude(own_environments.Tank):
     """Does what it is told to in a step."""
 
-    deed = staticmethod(lambda: None)
+    deed, begun = staticmethod(lambda: None), False
 
     def step(self, action):
+        self.begun = True
         self.deed()
         return super().step(action)
 
@@ -192,10 +193,11 @@ def leave():
     [(refuse, r"PermissionError: .*log\.txt"), (leave, "SystemExit: 0")],
     ids=["refused", "left"],
 )
-def test_errors_of_an_environment_are_not_those_of_the_disk(
+def test_errors_of_an_environment_are_not_those_of_the_disk_nor_hidden(
     monkeypatch, small, tmp_path, deed, told
 ):
     monkeypatch.setattr(Rude, "deed", staticmethod(deed))
+    monkeypatch.setattr(Rude, "close", lambda self: self.np_random.nothing if self.begun else None)
     with pytest.raises(InputError, match=rf"environment .*Rude \(number 0\) failed in .*{told}"):
         train(training(small, tmp_path, Rude), QUIET)
     (folder,) = tmp_path.iterdir()
