@@ -71,7 +71,3 @@ def test_what_only_the_manifest_names_is_not_imported(file, tmp_path):
     assert "never_imported:Id-v0" in (out / "manifest.json").read_text()
     assert plan_grid(grid, out, Options())
     assert "never_imported" not in sys.modules
-    begun = dict.fromkeys(forged.folders(), "finished")
-    Manifest(out, {"forged": Piece(forged, begun)}, "noise").save()
-    plan_grid(grid, out, Options())
-    assert "never_imported" not in sys.modules
