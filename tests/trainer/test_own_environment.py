@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -17,6 +18,7 @@ from drspcrl.policy import load_policy
 from drspcrl.runs import read_config, read_info, read_run
 from drspcrl.trainer import TrainConfig, resume, train
 from drspcrl.trainer.resuming import populations
+from drspcrl.trainer.stopping import Stop
 
 QUIET = Console(quiet=True)
 NAME = "own_environments:make_saved_tank"
@@ -65,15 +67,33 @@ def test_a_folder_alone_imports_nothing(stopped):
         assert f"--trust {NAME}" in result.reason
 
 
-def test_a_saved_environment_is_resumed_bit_for_bit(stopped, small, tmp_path):
-    resume(stopped, console=QUIET, trust=(NAME,))
-    (straight,) = train(training(small, tmp_path, NAME), QUIET)
-    one, two = read_run(straight).metrics, read_run(stopped).metrics
-    assert list(one) == list(two)
+def assert_same(straight, resumed) -> None:
+    one, two = read_run(straight).metrics, read_run(resumed).metrics
+    assert set(one) == set(two)
     for name in one.keys() - STILL_CLOCK:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
     file = "policy.safetensors"
-    assert (straight / file).read_bytes() == (stopped / file).read_bytes()
+    assert (straight / file).read_bytes() == (resumed / file).read_bytes()
+
+
+@pytest.mark.slow
+def test_so_is_one_that_learns_off_policy(small, tmp_path, monkeypatch):
+    config = small("sac", tmp_path / "one", env=NAME, seeds=(3,))
+    (straight,) = train(config, QUIET)
+    with monkeypatch.context() as clock:
+        clock.setattr(Stop, "out_of_time", property(lambda self: True))
+        pieces = replace(config, out=tmp_path / "two")
+        (resumed,) = train(pieces, QUIET)
+        for _ in range(3):
+            resume(resumed, console=QUIET, trust=(NAME,))
+    resume(resumed, console=QUIET, trust=(NAME,))
+    assert_same(straight, resumed)
+
+
+def test_a_saved_environment_is_resumed_bit_for_bit(stopped, small, tmp_path):
+    resume(stopped, console=QUIET, trust=(NAME,))
+    (straight,) = train(training(small, tmp_path, NAME), QUIET)
+    assert_same(straight, stopped)
     (result,) = evaluate_runs(stopped, load_policy, "noise", episodes=1, show=None, trust=(NAME,))
     assert result.table is not None
 
