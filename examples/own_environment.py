@@ -1,6 +1,7 @@
 """Your own environment, batched, perturbed and swept: nothing but a Gymnasium environment needed.
 
     python examples/own_environment.py
+    cd examples && drspcrl train --env own_environment:crane --algorithm sac --out runs
 
 A crane's trolley shall come to rest at a target with its load hanging still. The environment has a
 MuJoCo model, so its physics can be perturbed; without one, action and observation perturbations
@@ -36,6 +37,9 @@ XML = """
 """
 
 
+INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
+
+
 class Crane(gymnasium.Env):
     """Observe position and velocity of trolley and rope; pay for distance and swing."""
 
@@ -65,6 +69,18 @@ class Crane(gymnasium.Env):
         x, swing = self.data.qpos
         reward = 1.0 - 0.3 * abs(x) - abs(swing)
         return self._observe(), float(reward), bool(abs(x) > 3.0), False, {}
+
+    # With these two a training that was stopped goes on bit for bit; without them it goes on, too,
+    # but in new episodes.
+    def get_state(self) -> np.ndarray:
+        """Everything that decides the coming steps."""
+        state = np.empty(mujoco.mj_stateSize(self.model, INTEGRATION))
+        mujoco.mj_getState(self.model, self.data, state, INTEGRATION)
+        return state
+
+    def set_state(self, state: np.ndarray) -> None:
+        """Go on from what `get_state` gave."""
+        mujoco.mj_setState(self.model, self.data, state, INTEGRATION)
 
 
 def controller(observations: np.ndarray) -> np.ndarray:

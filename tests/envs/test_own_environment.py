@@ -3,8 +3,12 @@
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+
+from drspcrl.envs import make
+from drspcrl.perturbations import Perturbation
 
 PATH = Path(__file__).parents[2] / "examples" / "own_environment.py"
 
@@ -32,3 +36,20 @@ def test_perturbations_cost_return(example):
     assert max(results.values()) < nominal + 5.0
     assert results["scale[gear]=0.2"] < nominal - 1.0
     assert results["action_delay=3"] < nominal - 20.0
+
+
+def test_a_saved_crane_goes_on_bit_for_bit(example):
+    setting = (Perturbation("environment", 0.3), Perturbation("push", 0.1, {"frequency": 0.5}))
+
+    def steps(env, first: int) -> list[np.ndarray]:
+        actions = np.sin(np.arange(first, first + 230))[:, None, None] * np.ones((2, 1))
+        return [env.step(a.astype(np.float32)).final_observation for a in actions]
+
+    env = make(example.crane, 2, seed=3, perturbations=setting)
+    env.reset()
+    steps(env, 0)
+    saved = env.state()
+    onwards = steps(env, 230)
+    fresh = make(example.crane, 2, seed=4, perturbations=setting)
+    fresh.restore(saved)
+    np.testing.assert_array_equal(steps(fresh, 230), onwards)

@@ -188,6 +188,21 @@ def test_a_state_that_only_code_could_bring_back_is_refused():
         env.state()
 
 
+@pytest.mark.parametrize("method", ["get_state", "set_state"])
+def test_errors_in_these_methods_are_the_environments(method):
+    class Forgetful(SavedTank):
+        def forget(self):
+            raise KeyError(method)
+
+    env, saved = make(Forgetful), make(SavedTank)
+    env.reset()
+    saved.reset()
+    override = {"get_state": lambda s: s.forget(), "set_state": lambda s, state: s.forget()}
+    setattr(Forgetful, method, override[method])
+    with pytest.raises(InputError, match=rf"Forgetful \(number 0\) failed in {method}\(\): KeyEr"):
+        env.restore(saved.state())
+
+
 def test_a_state_of_other_wrappers_is_refused():
     env = make(SavedTank)
     env.reset()

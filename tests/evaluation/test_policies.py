@@ -176,8 +176,9 @@ def test_a_setting_the_task_cannot_have_is_refused_before_anything_is_played(cou
     def policy(observations):
         raise AssertionError("played")
 
-    with pytest.raises(InputError, match=r"suite 'paper', setting environment=0.1: .* MuJoCo"):
-        evaluate(policy, counter, "paper")
+    suite = Suite("masses", [Perturbation("environment", 0.1)])
+    with pytest.raises(InputError, match=r"suite 'masses' has no setting for this task: .* MuJoCo"):
+        evaluate(policy, counter, suite)
     with pytest.raises(InputError, match="unknown"):
         evaluate(policy, "NoSuchTask")
 

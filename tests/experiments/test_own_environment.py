@@ -1,12 +1,14 @@
 """A grid of a user's own environment: planned, trained, continued and evaluated."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from drspcrl.experiments.engine import Task
 from drspcrl.experiments.grid import load_grid
+from drspcrl.experiments.manifest import Manifest, Piece
 from drspcrl.experiments.run import Options, plan_grid
 from drspcrl.experiments.worker import work
 from drspcrl.runs import read_runs
@@ -55,3 +57,17 @@ def test_its_pieces_are_trained_continued_and_evaluated(file, tmp_path):
     (run,) = read_runs(tmp_path / "out").runs
     assert (run.environment, run.status) == ("grid_module:tank_of_a_grid", "finished")
     assert "paper" in run.evaluations
+
+
+def test_what_only_the_manifest_names_is_not_imported(file, tmp_path):
+    grid = load_grid(str(file))
+    (population,) = grid.populations
+    Path("never_imported.py").write_text("raise SystemExit")
+    forged = replace(population, env="never_imported:Id-v0")
+    pieces = {"forged": Piece.new(forged), "own": Piece.new(population)}
+    out = tmp_path / "out"
+    out.mkdir()
+    Manifest(out, pieces, "noise").save()
+    assert "never_imported:Id-v0" in (out / "manifest.json").read_text()
+    assert plan_grid(grid, out, Options())
+    assert "never_imported" not in sys.modules

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -17,6 +18,7 @@ from drspcrl.policy import load_policy
 from drspcrl.runs import read_config, read_info, read_run
 from drspcrl.trainer import TrainConfig, resume, train
 from drspcrl.trainer.resuming import populations
+from drspcrl.trainer.stopping import Stop
 
 QUIET = Console(quiet=True)
 NAME = "own_environments:make_saved_tank"
@@ -65,15 +67,33 @@ def test_a_folder_alone_imports_nothing(stopped):
         assert f"--trust {NAME}" in result.reason
 
 
-def test_a_saved_environment_is_resumed_bit_for_bit(stopped, small, tmp_path):
-    resume(stopped, console=QUIET, trust=(NAME,))
-    (straight,) = train(training(small, tmp_path, NAME), QUIET)
-    one, two = read_run(straight).metrics, read_run(stopped).metrics
-    assert list(one) == list(two)
+def assert_same(straight, resumed) -> None:
+    one, two = read_run(straight).metrics, read_run(resumed).metrics
+    assert set(one) == set(two)
     for name in one.keys() - STILL_CLOCK:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
     file = "policy.safetensors"
-    assert (straight / file).read_bytes() == (stopped / file).read_bytes()
+    assert (straight / file).read_bytes() == (resumed / file).read_bytes()
+
+
+@pytest.mark.slow
+def test_so_is_one_that_learns_off_policy(small, tmp_path, monkeypatch):
+    config = small("sac", tmp_path / "one", env=NAME, seeds=(3,))
+    (straight,) = train(config, QUIET)
+    with monkeypatch.context() as clock:
+        clock.setattr(Stop, "out_of_time", property(lambda self: True))
+        pieces = replace(config, out=tmp_path / "two")
+        (resumed,) = train(pieces, QUIET)
+        for _ in range(3):
+            resume(resumed, console=QUIET, trust=(NAME,))
+    resume(resumed, console=QUIET, trust=(NAME,))
+    assert_same(straight, resumed)
+
+
+def test_a_saved_environment_is_resumed_bit_for_bit(stopped, small, tmp_path):
+    resume(stopped, console=QUIET, trust=(NAME,))
+    (straight,) = train(training(small, tmp_path, NAME), QUIET)
+    assert_same(straight, stopped)
     (result,) = evaluate_runs(stopped, load_policy, "noise", episodes=1, show=None, trust=(NAME,))
     assert result.table is not None
 
@@ -172,9 +192,10 @@ def test_a_wrong_reading_in_an_evaluation_stops_the_member_too(faulty, small, tm
 class Rude(own_environments.Tank):
     """Does what it is told to in a step."""
 
-    deed = staticmethod(lambda: None)
+    deed, begun = staticmethod(lambda: None), False
 
     def step(self, action):
+        self.begun = True
         self.deed()
         return super().step(action)
 
@@ -192,10 +213,11 @@ def leave():
     [(refuse, r"PermissionError: .*log\.txt"), (leave, "SystemExit: 0")],
     ids=["refused", "left"],
 )
-def test_errors_of_an_environment_are_not_those_of_the_disk(
+def test_errors_of_an_environment_are_not_those_of_the_disk_nor_hidden(
     monkeypatch, small, tmp_path, deed, told
 ):
     monkeypatch.setattr(Rude, "deed", staticmethod(deed))
+    monkeypatch.setattr(Rude, "close", lambda self: self.np_random.nothing if self.begun else None)
     with pytest.raises(InputError, match=rf"environment .*Rude \(number 0\) failed in .*{told}"):
         train(training(small, tmp_path, Rude), QUIET)
     (folder,) = tmp_path.iterdir()

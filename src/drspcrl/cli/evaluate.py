@@ -41,7 +41,7 @@ class Evaluate:
     jobs: int = 0
     """Processes to share runs and threads among, 0 for one per core; nor on this."""
     trust: tuple[str, ...] = ()
-    """Environments named module:Id in the runs whose module may be imported."""
+    """Environments of the runs whose module may be imported, as my_module:My-v0."""
 
     def run(self) -> None:
         """Evaluate; exit with code 1 if a run had to be left out, 2 if it was the only one."""

@@ -24,7 +24,7 @@ class Resume:
     """Stop again after this time: seconds, or a text such as 9m or 1h30m."""
 
     trust: tuple[str, ...] = ()
-    """Methods and environments named module:Name in the runs whose module may be imported."""
+    """Methods and environments of the runs whose module may be imported, as my_module:My-v0."""
 
     def run(self) -> None:
         """Go on; exit with code 1 if a run diverged."""

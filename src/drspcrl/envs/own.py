@@ -80,7 +80,7 @@ class Guarded(gymnasium.Wrapper):
 
     def __init__(self, factory: Factory, name: str, number: int | None = None):
         self._who = f"environment {name}" + ("" if number is None else f" (number {number})")
-        with self._blamed("could not be made"):
+        with self.blamed("could not be made"):
             env = factory()
         if not isinstance(env, gymnasium.Env):
             raise EnvironmentFailedError(
@@ -92,13 +92,13 @@ class Guarded(gymnasium.Wrapper):
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """See `gymnasium.Env`."""
-        with self._blamed("failed in reset()"):
+        with self.blamed("failed in reset()"):
             observation, info = self.env.reset(**options)
         return self._checked(observation, "reset"), info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """See `gymnasium.Env`."""
-        with self._blamed("failed in step()"):
+        with self.blamed("failed in step()"):
             observation, reward, terminated, truncated, info = self.env.step(action)
         return self._checked(observation, "step"), reward, terminated, truncated, info
 
@@ -124,7 +124,7 @@ class Guarded(gymnasium.Wrapper):
 
     def close(self) -> None:
         """See `gymnasium.Env`."""
-        with self._blamed("failed in close()"):
+        with self.blamed("failed in close()"):
             self.env.close()
 
     def _checked(self, observation: Any, method: str) -> Any:
@@ -136,7 +136,8 @@ class Guarded(gymnasium.Wrapper):
         return observation
 
     @contextmanager
-    def _blamed(self, what: str) -> Iterator[None]:
+    def blamed(self, what: str) -> Iterator[None]:
+        """Raise an error of the environment's own code as an `EnvironmentFailedError`."""
         try:
             yield
         except InputError:

@@ -14,6 +14,7 @@ _KINDS = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 _TREE = "tree"
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _SEQUENCES = {"list": list, "tuple": tuple}
 
 
@@ -42,7 +43,7 @@ def decode(content: bytes) -> Any:
     try:
         arrays = numpy.load(content)
         return _built(json.loads(arrays[_TREE].tobytes()), arrays)
-    except (SafetensorError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (*_DAMAGE, SafetensorError) as error:
         raise ValueError(f"no saved state: {' '.join(str(error).split())}") from None
 
 

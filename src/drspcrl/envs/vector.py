@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
@@ -47,7 +46,7 @@ class VectorSimulation(Simulation):
         )
         self._seeds: list[int | None] = [None] * num_envs
         # What is in other processes is out of reach.
-        self._envs: Sequence[gymnasium.Env] = () if processes else self._vector.envs
+        self._envs: Sequence[Guarded] = () if processes else self._vector.envs
         self.physics = None if processes else physics_of([env.unwrapped for env in self._envs])
         self.can_restore = bool(self._envs) and all(map(snapshot.can_be_saved, self._envs))
 
@@ -106,7 +105,10 @@ class VectorSimulation(Simulation):
             InputError: an environment has no `get_state` and `set_state`, or wrong ones.
         """
         self._check_restorable()
-        saved = [snapshot.save(env) for env in self._envs]
+        saved = []
+        for env in self._envs:
+            with env.blamed("failed in get_state()"):
+                saved.append(snapshot.save(env))
         sizes = np.array([len(content) for content in saved])
         own = np.zeros((self.num_envs, sizes.max()), np.uint8)
         for row, content in zip(own, saved, strict=True):
@@ -118,7 +120,8 @@ class VectorSimulation(Simulation):
         """See `Simulation`."""
         self._check_restorable()
         for env, row, size in zip(self._envs, state["own"], state["own_size"], strict=True):
-            snapshot.put_back(env, row[:size].tobytes())
+            with env.blamed("failed in set_state()"):
+                snapshot.put_back(env, row[:size].tobytes())
         if self.physics:
             layers = {k: v for k, v in state.items() if k.startswith("physics/")}
             self.physics.restore({k.removeprefix("physics/"): v for k, v in layers.items()})

@@ -78,7 +78,7 @@ def _train(
     folders = [config.folder(member) for member in config.members]
     if _can_go_on(folders):
         # The grid's own file names these, and its author typed it.
-        trust = (str(config.env), *(member.variant.method for member in config.members))
+        trust = (population.env, *(member.variant.method for member in config.members))
         resume(folders[0], time_limit=seconds, trust=trust)
     else:
         train(config)

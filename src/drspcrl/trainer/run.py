@@ -358,10 +358,12 @@ class Trainer:
                 if folder.begun:
                     folder.close(self._status(kind), self.loop.steps)
         self.tracker.close()
-        self.loop.collector.close()
-        self.world.close()
-        if self.judge is not None:
-            self.judge.close()
+        # Nor may an environment that cannot be closed hide it.
+        with suppress(*(() if kind is None else (InputError,))):
+            self.loop.collector.close()
+            self.world.close()
+            if self.judge is not None:
+                self.judge.close()
 
     def _status(self, kind: type | None) -> str:
         if kind is not None:
