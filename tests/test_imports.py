@@ -12,9 +12,10 @@ import drspcrl
 SOURCE = Path(drspcrl.__file__).parent
 
 # part → the parts it may import, beside itself and the foundations
-FOUNDATIONS = {"errors", "precision", "versions"}
+FOUNDATIONS = {"errors", "files", "precision", "versions"}
 ALLOWED = {
     "errors": set(),
+    "files": set(),
     "precision": set(),
     "versions": set(),
     "divergences": set(),
@@ -29,7 +30,7 @@ ALLOWED = {
     "data": set(),
     "packed": set(),
     "runs": {"variants", "packed"},
-    "digest": {"runs", "packed"},
+    "digest": {"runs", "packed", "policy", "checkpoint"},
     "statistics": {"data", "runs"},
     "report": {"statistics", "runs", "data", "variants"},
     "evaluation": {"envs", "perturbations", "runs"},

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from drspcrl.checkpoint import FolderLock, durable
+from drspcrl import files
+from drspcrl.checkpoint import FolderLock
 from drspcrl.checkpoint import store as stores
 from drspcrl.errors import InputError
 from drspcrl.runs import read_info, read_run
@@ -148,7 +149,7 @@ def test_a_folder_that_may_not_be_written_to(small, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(small, made, tmp_path, monkeypatch):
-    own = durable.write_and_sync
+    own = files.write_and_sync
 
     def full(path, content):
         if "step-000000000192" in str(path):
@@ -175,7 +176,7 @@ def test_a_disk_that_stays_full_still_tells_the_first_error(small, tmp_path, mon
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(stores, "write_and_sync", full)
-    own = durable.write_durably
+    own = files.write_durably
     config = small("ppo", tmp_path, env=TASK, seeds=(3,), steps=64)
 
     def full_later(path, content):

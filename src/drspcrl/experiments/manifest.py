@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from drspcrl.checkpoint.durable import write_durably
 from drspcrl.checkpoint.lock import FolderLock
 from drspcrl.errors import InputError
 from drspcrl.experiments.grid import Grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
+from drspcrl.files import remove_asides, write_durably
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
@@ -130,6 +130,7 @@ class Manifest:
             raise InputError(f"out {out} cannot be made: {error.strerror}") from None
         lock = FolderLock(out)
         try:
+            remove_asides(out)
             yield cls.read(out)
         finally:
             lock.release()
