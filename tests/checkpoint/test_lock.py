@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from hanging import no_hang
 
 from drspcrl.checkpoint import FolderLock
 from drspcrl.errors import InputError
-from hanging import no_hang
 
 HOLD = """
 import sys, time
