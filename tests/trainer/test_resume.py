@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 import yaml
 from rich.console import Console
+from without_clock import without_clock
 
 from drspcrl.errors import InputError
 from drspcrl.presets import preset
@@ -26,13 +27,6 @@ def assert_same_runs(one, two) -> None:
             assert (left / file).read_bytes() == (right / file).read_bytes(), file
         assert without_clock(left) == without_clock(right)
         assert read_info(left).get("best") == read_info(right).get("best")
-
-
-def without_clock(folder) -> list[list[str]]:
-    """The fields of metrics.csv as they are written, but for the clock's column."""
-    lines = (folder / "metrics.csv").read_bytes().decode().splitlines()
-    clock = lines[0].split(",").index("steps_per_second")
-    return [fields[:clock] + fields[clock + 1 :] for fields in (line.split(",") for line in lines)]
 
 
 class Killed(BaseException):

@@ -144,30 +144,40 @@ class Store:
             notes: plain data, kept in the manifest.
             files: small files that belong to it, by name.
         """
-        place = self._place(step)
+        place, contents = self._place(step), dict(files or {})
         make_folder(self._folder)
         check_folder(place)
+        self._written.update(contents)
+        self._clear_asides()  # they take room that may be needed now
         aside = aside_in(self._folder)
         aside.mkdir()
-        entries, arrays = self._entries(flatten(dict(parts)))
-        contents = {_STATE: save(arrays), **(files or {})}
-        self._written.update(contents)
-        for name, content in contents.items():
-            write_and_sync(aside / name, content)
-        manifest = {
-            "format_version": FORMAT_VERSION,
-            "step": step,
-            "notes": dict(notes or {}),
-            "files": {name: _digest(content) for name, content in contents.items()},
-            "leaves": entries,
-        }
-        write_and_sync(aside / _MANIFEST, _sealed(manifest))
-        self._blocks.sync()
-        sync_folder(aside)
+        try:
+            self._fill(aside, flatten(dict(parts)), contents, {"step": step, "notes": notes or {}})
+        except OSError:
+            self._empty(aside)
+            raise
         if place.exists():
             self._remove(place)
         aside.rename(place)
         sync_folder(self._folder)
+
+    def _fill(
+        self,
+        folder: Path,
+        leaves: Mapping[str, Any],
+        files: Mapping[str, bytes],
+        about: Mapping[str, Any],
+    ) -> None:
+        """Write everything of a checkpoint, its manifest last, and wait for it."""
+        entries, arrays = self._entries(leaves)
+        contents = {_STATE: save(arrays), **files}
+        for name, content in contents.items():
+            write_and_sync(folder / name, content)
+        digests = {name: _digest(content) for name, content in contents.items()}
+        manifest = {"format_version": FORMAT_VERSION, "files": digests, "leaves": entries, **about}
+        write_and_sync(folder / _MANIFEST, _sealed(manifest))
+        self._blocks.sync()
+        sync_folder(folder)
 
     def read(self, step: int) -> Saved:
         """Read a checkpoint and check all of it.
@@ -206,10 +216,13 @@ class Store:
             if newer > step:
                 self._remove(self._place(newer))
 
-    def _tidy(self) -> None:
+    def _clear_asides(self) -> None:
         for left in list(self._folder.iterdir()):
             if is_aside(left.name) or _EARLIER.fullmatch(left.name):
                 self._empty(left)
+
+    def _tidy(self) -> None:
+        self._clear_asides()
         used: set[str] = set()
         for step in self.steps():
             try:
