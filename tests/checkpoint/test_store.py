@@ -350,3 +350,16 @@ def test_files_that_are_none_are_not_read(tmp_path, name, kind):
     file.symlink_to(tmp_path / "moved") if kind == "link" else os.mkfifo(file)
     with no_hang(), pytest.raises(InputError, match=f"{name} is (a symbolic link|no regular)"):
         Store(tmp_path).read(1)
+
+
+def test_a_process_that_only_reads_and_keeps_clears_up_too(tmp_path):
+    """A run that was killed after its last step goes on without another checkpoint."""
+    written(tmp_path, (1,))
+    left = tmp_path / "checkpoint" / ".drspcrl-aside-0123456789abcdef"
+    left.mkdir()
+    for name in ("state.safetensors", "policy.safetensors"):
+        (left / name).touch()
+    store = Store(tmp_path)
+    store.read(1)
+    store.keep()
+    assert not left.exists()

@@ -72,19 +72,19 @@ def test_a_killed_run_goes_on_as_if_never_stopped(
     assert not (folders[0] / ".lock").exists()
 
 
-@pytest.mark.parametrize(
-    "algorithm",
-    ["sac", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ddpg", "ppo"))],
-)
+@pytest.mark.parametrize("algorithm", ["sac", pytest.param("ddpg", marks=pytest.mark.slow)])
 def test_a_run_killed_before_its_first_row(algorithm, small, tmp_path, monkeypatch):
+    """Robust learners name their numbers in two groups, and a checkpoint knows no groups."""
+    settings = {"hidden": [16, 16], "batch_size": 32, "learning_starts": 220, "envs_per_member": 4}
     given = {"env": TASK, "checkpoint_every": 64, "log_every": 200, "evaluate_every": 0}
+    given |= {"methods": ("fixed",), "seeds": (3,), "settings": settings}
     whole = train(small(algorithm, tmp_path / "straight", **given), QUIET)
     with monkeypatch.context() as patch:
         die_at(patch, 192, "_log")
         with pytest.raises(Killed):
             train(small(algorithm, tmp_path / "killed", **given), QUIET)
     folders = resume(tmp_path / "killed", console=QUIET)
-    assert not read_info(folders[0])["resumed"][0]["step"] % 64
+    assert [piece["step"] for piece in read_info(folders[0])["resumed"]] == [192]
     for one, two in zip(whole, folders, strict=True):
         assert without_clock(one) == without_clock(two)
         assert (one / POLICIES[0]).read_bytes() == (two / POLICIES[0]).read_bytes()

@@ -117,9 +117,9 @@ class Store:
     def __init__(self, run: Path):
         self._folder = run / FOLDER
         self._blocks = Blocks(self._folder / "blocks")
-        # Files that this store has written into a checkpoint: what it may remove of one whose
-        # manifest is gone.
-        self._written = {_STATE, _MANIFEST}
+        # Names of files in checkpoints that were written or read here: what may be removed of one
+        # that has no manifest.
+        self._names = {_STATE, _MANIFEST}
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that are there, whole or not, oldest first."""
@@ -147,7 +147,7 @@ class Store:
         place, contents = self._place(step), dict(files or {})
         make_folder(self._folder)
         check_folder(place)
-        self._written.update(contents)
+        self._names.update(contents)
         self._clear_asides()  # they take room that may be needed now
         aside = aside_in(self._folder)
         aside.mkdir()
@@ -191,6 +191,7 @@ class Store:
             check_folder(place)
             manifest = _opened(place / _MANIFEST)
             files = {name: _checked(place, name, sha) for name, sha in manifest["files"].items()}
+            self._names.update(files)
             arrays = load(files.pop(_STATE))
             leaves = {
                 name: self._leaf(name, entry, arrays) for name, entry in manifest["leaves"].items()
@@ -247,7 +248,7 @@ class Store:
         except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
             listed = set()
         # The manifest last, for as long as it is there it says what else is ours.
-        for name in sorted((listed | self._written) - {_MANIFEST}):
+        for name in sorted((listed | self._names) - {_MANIFEST}):
             if _FILE.fullmatch(name):
                 remove_own(doomed / name)
         if {entry.name for entry in doomed.iterdir()} <= {_MANIFEST}:

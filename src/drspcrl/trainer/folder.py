@@ -103,6 +103,7 @@ class RunFolder:
         """
         self._describe(config, member)
         self.store.forget_after(saved.step)
+        self.store.keep()  # what a kill left half-written, also if no further step is to be made
         info = dict(read_info(self.path))
         rows, lost = self._rows_at(saved.notes)
         pieces = [*info.get("resumed", ()), {"step": saved.step, "at": _now()}]
