@@ -83,15 +83,20 @@ def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
             raise InputError(f"{run} has another name than its config.yaml says; rename it back")
         if config not in found:
             found.append(config)
-    begun = {config.folder(member) for config in found for member in config.members}
-    if lost := [run for run in empty if run not in begun]:
+    _check_known(empty, found)
+    if not found:
+        raise InputError(f"no run at or below {folder}; give the --out of an earlier training")
+    return found
+
+
+def _check_known(empty: Sequence[Path], found: Sequence[TrainConfig]) -> None:
+    """Refuse empty run folders of which no other run says what they were made for."""
+    known = {config.folder(member) for config in found for member in config.members}
+    if lost := [run for run in empty if run not in known]:
         raise InputError(
             f"{lost[0]} is empty: its training ended before it began; give its train command "
             f"again, or, if other runs of it are there, drspcrl resume {lost[0].parent}"
         )
-    if not found:
-        raise InputError(f"no run at or below {folder}; give the --out of an earlier training")
-    return found
 
 
 def _refuse_code(described: Mapping[str, Any], trust: Collection[str]) -> None:
