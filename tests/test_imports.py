@@ -12,9 +12,10 @@ import drspcrl
 SOURCE = Path(drspcrl.__file__).parent
 
 # part → the parts it may import, beside itself and the foundations
-FOUNDATIONS = {"errors", "named", "precision", "versions", "display", "reading"}
+FOUNDATIONS = {"errors", "files", "named", "precision", "versions", "display", "reading"}
 ALLOWED = {
     "errors": set(),
+    "files": set(),
     "named": set(),
     "precision": set(),
     "versions": set(),
@@ -33,7 +34,7 @@ ALLOWED = {
     "data": set(),
     "packed": set(),
     "runs": {"variants", "packed"},
-    "digest": {"runs", "packed"},
+    "digest": {"runs", "packed", "policy", "checkpoint"},
     "statistics": {"data", "runs"},
     "report": {"statistics", "runs", "data", "variants"},
     "evaluation": {"envs", "perturbations", "runs"},

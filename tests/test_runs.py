@@ -1,16 +1,18 @@
 """The reader of run folders: whole ones are read, every kind of damage is named."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hanging import no_hang
 
 from drspcrl import packed
 from drspcrl.errors import InputError
-from drspcrl.runs import FORMAT_VERSION, find_runs, read_run, read_runs
+from drspcrl.runs import FORMAT_VERSION, check_value, find_runs, read_run, read_runs
 
 INFO = {"format_version": 1, "status": "finished"}
 CONFIG = "env: Hopper\nalgorithm: sac\nmethod: self_paced\nseed: 3\n"
@@ -160,3 +162,65 @@ def test_reading_does_not_import_jax(folder):
         f"assert len(read_runs({str(folder)!r}).runs) == 1; sys.exit('jax' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+FILES = ["run.json", "config.yaml", "metrics.csv", "evaluation.csv", "evaluation-b.csv.xz"]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("kind", ["link", "fifo", "device"])
+def test_what_is_no_file_is_named_and_skipped(folder, file, kind):
+    place = folder / file
+    target = folder.parent / "elsewhere"
+    if place.exists():
+        place.rename(target)
+    if kind == "fifo":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(target if kind == "link" else "/dev/zero")
+    reason = "no regular file" if kind == "fifo" else "a symbolic link"
+    with no_hang():
+        found = read_runs(folder.parent)
+    assert found.runs == ()
+    (skip,) = found.skipped
+    assert f"{place} is {reason}" in skip.reason
+    assert "\n" not in skip.reason
+
+
+def test_a_link_that_the_user_names_is_followed(folder, tmp_path):
+    for name, target in (("a", folder.parent), ("b", folder)):
+        (tmp_path / name).symlink_to(target)
+        assert [run.path.resolve() for run in read_runs(tmp_path / name).runs] == [folder]
+
+
+def test_a_link_in_place_of_a_run_is_named_and_skipped(folder, tmp_path):
+    (tmp_path / "all").mkdir()
+    link = tmp_path / "all" / "Hopper-sac-self_paced-s4"
+    link.symlink_to(folder)
+    found = read_runs(tmp_path / "all")
+    assert found.runs == ()
+    (skip,) = found.skipped
+    assert skip.path == link
+    assert f"{link} is a symbolic link" in skip.reason
+
+
+def test_damaged_rows_are_seen_by_their_check_value(folder):
+    def note(**check):
+        (folder / "run.json").write_text(json.dumps(INFO | {"metrics": check}))
+
+    note(**check_value(METRICS.encode()))
+    assert len(read_run(folder).metrics["step"]) == 2
+    (folder / "metrics.csv").write_text(METRICS + "3000,1,1\n")  # a training goes on
+    assert len(read_run(folder).metrics["step"]) == 3
+    for damaged in (METRICS.replace("10.5", "90.5"), METRICS[:-11], ""):
+        (folder / "metrics.csv").write_text(damaged)
+        (skip,) = read_runs(folder.parent).skipped
+        assert skip.reason.startswith("metrics.csv is damaged: it is not what the training wrote")
+        assert "\n" not in skip.reason
+        assert read_run(folder, metrics=()).metrics == {}  # an evaluation needs no rows
+    (folder / "run.json").write_text(json.dumps(INFO))  # of an earlier version
+    (folder / "metrics.csv").write_text(METRICS.replace("10.5", "90.5"))
+    assert read_run(folder).metrics["episode_return"][0] == 90.5
+    for forged in ([], {"bytes": "many"}, {"bytes": True}, {"bytes": -1}, {"bytes": 10**30}):
+        (folder / "run.json").write_text(json.dumps(INFO | {"metrics": forged}))
+        assert len(read_runs(folder.parent).runs + read_runs(folder.parent).skipped) == 1

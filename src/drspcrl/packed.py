@@ -6,6 +6,7 @@
 import lzma
 from pathlib import Path
 
+from drspcrl import files
 from drspcrl.errors import InputError
 
 SUFFIX = ".xz"
@@ -59,12 +60,12 @@ def read_text(path: Path) -> str:
     """The text of a file, packed or not.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: It cannot be read, or is a link or no regular file.
     """
     try:
         if path.suffix != SUFFIX:
-            return path.read_text(encoding="utf-8")
-        content = path.read_bytes()
+            return files.read_text(path)
+        content = files.read_bytes(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None
     return unpack(content, path.name)

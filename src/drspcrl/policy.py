@@ -9,6 +9,7 @@ and the bounds of its actions as tensors; what to make of them as one JSON text 
 
 import json
 import os
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from drspcrl import files
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.reading import parse_json
@@ -159,14 +161,16 @@ def load_policy(path: str | Path) -> Policy:
     """Load a policy from a run folder or a `policy.safetensors`, without importing JAX.
 
     Raises:
-        InputError: there is none, or it is damaged, or newer than this version reads.
+        InputError: there is none, or it is damaged, or newer than this version reads; or a run
+            folder has a link in its place.
     """
     path = Path(path)
-    file = path / POLICY_FILE if path.is_dir() else path
-    if not file.is_file():
-        hint = "; give one run folder below it" if path.is_dir() else ""
+    in_folder = path.is_dir()
+    file = path / POLICY_FILE if in_folder else path
+    if not os.path.lexists(file):
+        hint = "; give one run folder below it" if in_folder else ""
         raise InputError(f"{file} does not exist{hint}")
-    tensors, metadata = _read(file)
+    tensors, metadata = _read(file, follow=not in_folder)
     try:
         return _assemble(tensors, metadata)
     except InputError as error:
@@ -188,21 +192,23 @@ def save_policy(path: str | Path, policy: Policy) -> None:
     }
     # Safetensors keeps metadata in no order; as one entry, equal policies are equal files.
     metadata = {METADATA_KEY: json.dumps(described)}
-    path = Path(path)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     content = save({k: np.ascontiguousarray(v, np.float32) for k, v in tensors.items()}, metadata)
-    aside.write_bytes(content)
-    os.replace(aside, path)
+    files.write_durably(Path(path), content)
 
 
-def _read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    from safetensors import SafetensorError, safe_open
+def _read(file: Path, follow: bool) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
 
     try:
-        with safe_open(file, framework="numpy") as content:
-            tensors = {k: content.get_tensor(k) for k in content.keys()}  # noqa: SIM118
-            described = (content.metadata() or {}).get(METADATA_KEY, "{}")
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+        # Read here: safetensors would follow a link, and wait for a FIFO.
+        content = files.read_bytes(file, follow=follow)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    try:
+        tensors = load(content)
+        described = _metadata(content).get(METADATA_KEY, "{}")
+    except (SafetensorError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{file} cannot be read as safetensors: {brief(error)}") from None
     try:
         metadata = parse_json(described)
@@ -211,6 +217,15 @@ def _read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not isinstance(metadata, dict):
         raise InputError(f"{file} is no usable policy: its description is not readable")
     return tensors, metadata
+
+
+def _metadata(content: bytes) -> Mapping[str, str]:
+    """The texts in the header of a file that was found to be safetensors.
+
+    It begins with the header's length as a 64-bit number; the header is JSON.
+    """
+    (length,) = struct.unpack_from("<Q", content)
+    return parse_json(content[8 : 8 + length]).get("__metadata__") or {}
 
 
 def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> Policy:

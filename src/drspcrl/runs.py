@@ -7,6 +7,7 @@ JAX, and nothing read is ever executed or unpickled.
 """
 
 import csv
+import hashlib
 import io
 import os
 import re
@@ -17,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from drspcrl import packed, variants
+from drspcrl import files, packed, variants
 from drspcrl.errors import InputError
 from drspcrl.reading import parse_json, parse_yaml
 
 FORMAT_VERSION = 1
 """The newest layout of a run folder that this version reads."""
 
+METRICS_FILE = "metrics.csv"
 DEFAULT_SUITE = "paper"
 EVALUATION_COLUMNS = ("perturbation", "level", "episode", "return", "length")
 RUN_FOLDER_NAME = re.compile(r".+-.+-.+-s\d+")
@@ -174,18 +176,28 @@ def _with_settings(run: Run, names: set[str]) -> Run:
 
 
 def find_runs(root: str | Path) -> Iterator[Path]:
-    """Folders at or below `root` that are runs or look like what is left of one, in order."""
-    for folder, children, files in os.walk(root):
+    """Folders at or below `root` that are runs or look like what is left of one, in order.
+
+    A `root` that is a link is followed, for the user named it; links below it are not. One that
+    has the name of a run is among the results, so that whoever reads it says that it was left out.
+    """
+    root = Path(root)
+    for folder, children, names in os.walk(root.resolve() if root.is_symlink() else root):
         # Hidden folders are somebody's work in progress; reports hold no runs.
         hidden = Path(folder).name.startswith(".") and Path(folder) != Path(root)
-        if hidden or REPORT_MARKER in files:
+        if hidden or REPORT_MARKER in names:
             children.clear()
             continue
         children.sort()
-        is_run = "run.json" in files or "metrics.csv" in files
+        is_run = "run.json" in names or "metrics.csv" in names
         if is_run or RUN_FOLDER_NAME.fullmatch(Path(folder).name):
             children.clear()
             yield Path(folder)
+        yield from (link for name in children if _links_to_run(link := Path(folder, name)))
+
+
+def _links_to_run(path: Path) -> bool:
+    return path.is_symlink() and RUN_FOLDER_NAME.fullmatch(path.name) is not None
 
 
 def read_info(folder: str | Path) -> Mapping[str, Any]:
@@ -194,6 +206,7 @@ def read_info(folder: str | Path) -> Mapping[str, Any]:
     Raises:
         InputError: If it is missing, damaged, or newer than this version reads.
     """
+    files.check_folder(Path(folder))
     info = _mapping(Path(folder) / "run.json", parse_json)
     _check_version(info)
     return info
@@ -205,6 +218,7 @@ def read_config(folder: str | Path) -> Mapping[str, Any]:
     Raises:
         InputError: If it is missing or damaged.
     """
+    files.check_folder(Path(folder))
     return _mapping(Path(folder) / "config.yaml", parse_yaml)
 
 
@@ -239,14 +253,14 @@ def read_run(
     )
     return replace(
         run,
-        metrics=_read_metrics(_plain_or_packed(folder / "metrics.csv"), metrics),
+        metrics=_read_metrics(_plain_or_packed(folder / METRICS_FILE), metrics, info),
         evaluations=_read_evaluations(folder) if evaluations else {},
     )
 
 
 def _mapping(path: Path, parse: Any) -> Mapping[str, Any]:
     try:
-        content = parse(path.read_text(encoding="utf-8"))
+        content = parse(files.read_text(path))
     except FileNotFoundError:
         raise InputError(f"it has no {path.name}: half-written, or no run folder") from None
     except (OSError, ValueError) as error:
@@ -291,18 +305,42 @@ def _seed(info: Mapping[str, Any], config: Mapping[str, Any]) -> int:
 
 def _plain_or_packed(path: Path) -> Path:
     """The file itself where it is there, else its packed form."""
-    return path if path.exists() else path.with_name(path.name + packed.SUFFIX)
+    return path if os.path.lexists(path) else path.with_name(path.name + packed.SUFFIX)
 
 
-def _read_metrics(path: Path, wanted: Sequence[str] | None) -> dict[str, np.ndarray]:
-    if not path.exists():
+def _read_metrics(
+    path: Path, wanted: Sequence[str] | None, info: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    if not os.path.lexists(path):
         return {}
-    header, rows = _read_csv(path)
+    text = packed.read_text(path)
+    header, rows = _parse_csv(path, text)
+    checked = path.name == METRICS_FILE and wanted != ()  # whoever wants none needs none whole
+    if checked and not _as_written(text, info.get("metrics")):
+        raise InputError(
+            f"{path.name} is damaged: it is not what the training wrote, by the check value in "
+            "run.json; put a whole copy in its place"
+        )
     if header and "step" not in header:
         raise InputError(f"{path.name} has no column step")
     keep = [i for i, name in enumerate(header) if wanted is None or name in wanted]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     return {header[i]: _numbers(columns[i], path.name, header[i]) for i in keep}
+
+
+def check_value(content: bytes) -> dict[str, Any]:
+    """What `run.json` says of the rows of `metrics.csv`, so that damage to them is seen."""
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _as_written(text: str, check: Any) -> bool:
+    """Whether a table begins as its check value says; rows may have been appended since.
+
+    Folders of earlier versions have no check value.
+    """
+    if not isinstance(check, dict) or not isinstance(check.get("bytes"), int):
+        return True
+    return check_value(text.encode()[: check["bytes"]]) == check
 
 
 def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
@@ -319,7 +357,7 @@ def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
 def read_evaluation(path: str | Path) -> Evaluation:
     """Read one `evaluation.csv`, packed or not."""
     path = Path(path)
-    header, rows = _read_csv(path)
+    header, rows = _parse_csv(path, packed.read_text(path))
     missing = [name for name in EVALUATION_COLUMNS if name not in header]
     if missing:
         raise InputError(f"{path.name} has no column {', '.join(missing)}")
@@ -332,9 +370,8 @@ def read_evaluation(path: str | Path) -> Evaluation:
     return Evaluation(np.array(columns["perturbation"], str), level, episode, returns, length)
 
 
-def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
+def _parse_csv(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
     """Header and rows, each row as long as the header; a file that breaks off is refused."""
-    text = packed.read_text(path)
     if not text:
         return [], []
     if not text.endswith("\n"):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from hanging import no_hang
 
 from drspcrl.checkpoint import FolderLock
 from drspcrl.errors import InputError
@@ -62,3 +63,23 @@ def test_a_lock_file_that_says_nothing(tmp_path, content):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="cannot be written to: No such file"):
         FolderLock(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "hard link", "fifo"])
+def test_a_lock_that_leads_elsewhere_is_refused(tmp_path, kind):
+    folder, mine = tmp_path / "run", tmp_path / "mine"
+    folder.mkdir()
+    lock = folder / ".lock"
+    if kind == "fifo":
+        os.mkfifo(lock)
+    elif kind == "dangling link":
+        lock.symlink_to(mine)
+    else:
+        mine.write_text("mine")
+        lock.symlink_to(mine) if kind == "link" else os.link(mine, lock)
+    with no_hang(), pytest.raises(InputError, match=r"\.lock is (a|no)"):
+        FolderLock(folder)
+    assert os.path.lexists(lock)
+    assert mine.exists() == ("link" in kind and kind != "dangling link")
+    if mine.exists():
+        assert mine.read_text() == "mine"

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hanging import no_hang
 
-from drspcrl.checkpoint import Store, durable, join, member
+from drspcrl import files
+from drspcrl.checkpoint import Store, join, member
 from drspcrl.checkpoint.blocks import LEAST_BYTES
 from drspcrl.checkpoint.tree import flatten, to_host
 from drspcrl.errors import InputError
@@ -140,7 +142,7 @@ class Crash(BaseException):
 
 def crash_at(monkeypatch, call: str, n: int, work) -> bool:
     """Run `work` with the n-th call failing; whether it came to that."""
-    modules = [durable, os] if call in ("replace", "fsync") else [durable]
+    modules = [files, os] if call in ("replace", "fsync") else [files]
     if call in ("write_and_sync", "sync_folder"):
         from drspcrl.checkpoint import blocks, store
 
@@ -247,3 +249,117 @@ def test_a_template_of_another_shape_is_named(tmp_path):
 def test_objects_are_never_written(tmp_path):
     with pytest.raises(TypeError, match="arrays and plain values"):
         Store(tmp_path).write(1, {"x": np.array([object()])})
+
+
+def written(tmp_path, steps=(1, 2, 3)) -> Store:
+    """A store with a checkpoint of each step, each with a block of its own."""
+    store = Store(tmp_path)
+    for step in steps:
+        ring = np.full((2, LEAST_BYTES), step, np.float32)
+        store.write(step, {"ring": ring}, files={"policy.safetensors": b"x"})
+    return store
+
+
+def test_what_the_store_did_not_write_stays_and_stops_nothing(tmp_path):
+    folder = tmp_path / "checkpoint"
+    store = written(tmp_path)
+    foreign = [
+        *(folder / name for name in (".DS_Store", ".nfs000000000001", "notes.txt", "step-7")),
+        *(folder / "blocks" / name for name in (".DS_Store", "notes.txt", "ab" * 31)),
+        *(folder / "step-000000000001" / name for name in ("notes.txt", ".DS_Store")),
+    ]
+    for file in foreign:
+        file.write_text("mine")
+    for name in (".Trash", "blocks/old", f"blocks/{'ab' * 32}", f"blocks/.{'ab' * 32}.1.2"):
+        (folder / name).mkdir()
+        (folder / name / "mine").write_text("mine")
+    for step in (4, 5):
+        store.keep()
+        written(tmp_path, (step,))
+    store.keep()
+    assert store.steps() == [4, 5]
+    left = [file for file in folder.rglob("*") if file.is_file() and file.read_bytes() == b"mine"]
+    assert len(left) == len(foreign) + 4
+    for step in store.steps():
+        assert Store(tmp_path).read(step).value("ring", "").min() == step
+    own = [file for file in (folder / "blocks").iterdir() if len(file.name) == 64]
+    assert len([file for file in own if file.is_file()]) == 2
+
+
+def test_names_do_not_grow_however_often_a_removal_is_killed(tmp_path, monkeypatch):
+    folder = tmp_path / "checkpoint"
+    store = written(tmp_path, (1, 2))
+
+    def killed(_):
+        raise Crash
+
+    for step in range(3, 40):
+        written(tmp_path, (step,))
+        with monkeypatch.context() as patch:
+            patch.setattr("drspcrl.checkpoint.store.remove_own", killed)
+            with pytest.raises(Crash):
+                store.keep()
+        assert max(len(path.name) for path in folder.iterdir()) < 40
+    written(tmp_path, (40,)).keep()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "blocks",
+        "step-000000000039",
+        "step-000000000040",
+    ]
+    assert len(list((folder / "blocks").iterdir())) == 2
+
+
+def test_what_earlier_versions_left_aside_is_removed(tmp_path):
+    folder = tmp_path / "checkpoint"
+    written(tmp_path)
+    left = (".step-000000000001.aside", "..step-000000000001.aside.doomed.17")
+    for name in left:
+        (folder / name).mkdir()
+        (folder / name / "state.safetensors").touch()
+    (folder / "blocks" / f".{'0' * 64}.17.140").touch()
+    written(tmp_path, (4,)).keep()
+    assert not list(folder.rglob(".*"))
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "blocks", "step-000000000002"])
+def test_links_are_not_followed(tmp_path, name):
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    written(run, (1, 2))
+    place = {"checkpoint": run / "checkpoint"}.get(name, run / "checkpoint" / name)
+    place.rename(elsewhere)
+    hidden = elsewhere / ".hidden"
+    hidden.mkdir()
+    (hidden / "mine").touch()
+    place.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    store = Store(run)
+    with pytest.raises(InputError, match=f"{name} is a symbolic link"):
+        store.read(2)
+    with pytest.raises(InputError, match=f"{name} is a symbolic link"):
+        store.write(2, {"ring": np.zeros((2, LEAST_BYTES), np.float32)})
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "state.safetensors", "policy.safetensors"])
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_files_that_are_none_are_not_read(tmp_path, name, kind):
+    written(tmp_path, (1,))
+    file = tmp_path / "checkpoint" / "step-000000000001" / name
+    file.rename(tmp_path / "moved")
+    file.symlink_to(tmp_path / "moved") if kind == "link" else os.mkfifo(file)
+    with no_hang(), pytest.raises(InputError, match=f"{name} is (a symbolic link|no regular)"):
+        Store(tmp_path).read(1)
+
+
+def test_a_process_that_only_reads_and_keeps_clears_up_too(tmp_path):
+    """A run that was killed after its last step goes on without another checkpoint."""
+    written(tmp_path, (1,))
+    left = tmp_path / "checkpoint" / ".drspcrl-aside-0123456789abcdef"
+    left.mkdir()
+    for name in ("state.safetensors", "policy.safetensors"):
+        (left / name).touch()
+    store = Store(tmp_path)
+    store.read(1)
+    store.keep()
+    assert not left.exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from hanging import no_hang
 from safetensors.numpy import save
 
 from drspcrl.checkpoint import Store
@@ -572,3 +573,51 @@ def test_escapes_in_a_folder_are_told_as_escapes(capsys, place):
 def test_there_are_at_least_sixty():
     groups = (LINES, RUN_JSON, CONFIG_YAML, POLICIES, SUITES, TABLES)
     assert sum(map(len, groups)) >= 60
+
+
+RUN_FILES = ["run.json", "config.yaml", "metrics.csv", "policy.safetensors", ".lock"]
+RUN_FOLDERS = ["checkpoint", "checkpoint/blocks", "checkpoint/step-000000001000"]
+
+
+@pytest.mark.parametrize("name", [*RUN_FILES, *RUN_FOLDERS, "", "events.out.tfevents.1.2"])
+def test_resume_follows_no_link_of_a_run(place, capsys, name):
+    """Everything that a link leads to stays as it is, and so does the run folder."""
+    link, elsewhere = place / "runs" / NAME / name, place / "elsewhere"
+    if link.exists():
+        link.rename(elsewhere)
+    elif "." in name:
+        elsewhere.write_text("mine")
+    else:
+        elsewhere.mkdir()
+    if elsewhere.is_dir():
+        for mine in (elsewhere / "thesis.tex", elsewhere / ".hidden" / "mine"):
+            mine.parent.mkdir(exist_ok=True)
+            mine.write_text("mine")
+    link.symlink_to(elsewhere)
+    assert f"{link.name} is a symbolic link" in refused(capsys, place, "resume runs")
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["run.json", "config.yaml"])
+@pytest.mark.parametrize("command", ["resume runs", "keep runs --out new"])
+def test_a_fifo_in_a_run_hangs_nothing(place, capsys, name, command):
+    (place / "runs" / NAME / name).unlink()
+    os.mkfifo(place / "runs" / NAME / name)
+    with no_hang():
+        assert f"{name} is no regular file" in refused(capsys, place, command)
+
+
+@pytest.mark.parametrize("name", ["run.json", "config.yaml", "metrics.csv", "policy.safetensors"])
+@pytest.mark.parametrize("command", ["report runs --out new", "evaluate runs --suite quick"])
+def test_a_fifo_in_one_run_is_named_and_skipped(place, capsys, name, command):
+    (place / "runs" / NAME / name).unlink()
+    os.mkfifo(place / "runs" / NAME / name)
+    with no_hang():
+        code = main(command.split())
+    printed = " ".join("".join(capsys.readouterr()).split())
+    if command.startswith("report") and name == "policy.safetensors":
+        assert code == 0  # a report needs none
+    else:
+        assert code == 2, printed
+        assert "is no regular file" in printed.replace("- ", "")
+    assert not (place / "runs" / NAME / "evaluation-quick.csv").exists()

@@ -2,16 +2,19 @@
 
 import csv
 import json
+import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hanging import no_hang
 
 from drspcrl.cli import main
 from drspcrl.digest import keep_runs
 from drspcrl.digest.content import POINTS, thinned
 from drspcrl.errors import InputError
+from drspcrl.policy import Policy, save_policy
 from drspcrl.report import write_report
 from drspcrl.runs import read_run, read_runs
 from synthetic_runs import write_run, write_runs
@@ -137,14 +140,20 @@ def test_a_digest_of_a_digest_is_the_same(digest, tmp_path):
     assert all((again / file).read_bytes() == (digest / file).read_bytes() for file in files)
 
 
+def policy_of_ones() -> Policy:
+    one = np.ones(1, np.float32)
+    return Policy("gaussian", "relu", ((one[:, None], one),), -one, one, one, one, np.inf, one)
+
+
 def test_policies_are_kept_where_asked_for_and_stay(run, tmp_path):
     other = write_run(tmp_path / "runs", "Hopper", "sac", "vanilla", 0, rows=5, episodes=1)
     for folder in (run, other):
-        (folder / "policy.safetensors").write_bytes(b"weights")
+        save_policy(folder / "policy.safetensors", policy_of_ones())
+    weights = (run / "policy.safetensors").read_bytes()
     out, root = tmp_path / "out", tmp_path / "runs"
     keep_runs(root, out, policies=["self_paced:0"])
     policy = out / "Hopper-sac" / run.name / "policy.safetensors"
-    assert [file.read_bytes() for file in out.rglob("*.safetensors")] == [b"weights"]
+    assert [file.read_bytes() for file in out.rglob("*.safetensors")] == [weights]
     keep_runs(root, out)
     assert policy.exists()
     # Another run of that name: its results must not stand beside an old policy.
@@ -236,3 +245,108 @@ def test_the_command(run, tmp_path, capsys):
     assert told[0].startswith("left out")
     assert told[1].startswith("kept")
     assert f"1 run in {out}" in told[-1]
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "no policy", "a policy elsewhere"])
+def test_only_a_policy_is_kept_as_one(run, tmp_path, kind):
+    policy, secret = run / "policy.safetensors", tmp_path / "id_ed25519"
+    secret.write_text("PRIVATE KEY")
+    if kind == "fifo":
+        os.mkfifo(policy)
+    elif kind == "no policy":
+        policy.write_text("PRIVATE KEY")
+    else:
+        if kind == "a policy elsewhere":
+            save_policy(secret, policy_of_ones())
+        policy.symlink_to(secret)
+    expected = "cannot be read as safetensors" if kind == "no policy" else "is a symbolic|is no reg"
+    with no_hang(), pytest.raises(InputError, match=rf"policy\.safetensors ({expected})"):
+        keep_runs(run, tmp_path / "out", policies=["self_paced:0"])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["run.json", "config.yaml", "metrics.csv", "evaluation.csv", "evaluation.json"]
+)
+def test_no_link_of_a_run_is_kept(run, tmp_path, name):
+    place = run / name
+    if place.exists():
+        place.rename(tmp_path / name)
+    else:
+        (tmp_path / name).write_text('{"secret": "PRIVATE KEY"}')
+    place.symlink_to(tmp_path / name)
+    with pytest.raises(InputError, match=f"{name} is a symbolic link"):
+        keep_runs(run, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("place", ["group", "digest", "file", ".lock"])
+def test_a_digest_is_put_through_no_link(run, tmp_path, place):
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    (kept,) = keep_runs(run, out)
+    changed = run / "config.yaml"
+    changed.write_text(changed.read_text() + "tau: 0.1\n")
+    target = {
+        "group": kept.path.parent,
+        "digest": kept.path,
+        "file": kept.path / "run.json",
+        ".lock": kept.path.parent / ".lock",
+    }[place]
+    if place == ".lock":
+        elsewhere.write_text("mine")
+    else:
+        target.rename(elsewhere)
+    target.symlink_to(elsewhere)
+    before = contents(elsewhere)
+    with pytest.raises(InputError, match=f"{target.name} is a symbolic link"):
+        keep_runs(run, out)
+    assert contents(elsewhere) == before
+    assert contents(out) == contents(out.resolve())
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    if path.is_file():
+        return {"": path.read_bytes()}
+    return {str(f.relative_to(path)): f.read_bytes() for f in path.rglob("*") if f.is_file()}
+
+
+def test_out_may_be_a_link_that_the_user_names(run, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "disk")
+    (kept,) = keep_runs(run, tmp_path / "out")
+    assert (tmp_path / "disk" / "Hopper-sac" / kept.path.name / "run.json").is_file()
+
+
+def test_what_is_no_part_of_a_digest_is_not_lost(run, tmp_path):
+    (kept,) = keep_runs(run, tmp_path / "out")
+    (kept.path / ".DS_Store").write_text("mine")
+    assert keep_runs(run, tmp_path / "out")[0].status == "unchanged"
+    changed = run / "config.yaml"
+    changed.write_text(changed.read_text() + "tau: 0.1\n")
+    assert keep_runs(run, tmp_path / "out")[0].status == "kept"
+    assert (kept.path / ".DS_Store").read_text() == "mine"
+    (kept.path / "notes.txt").write_text("mine")
+    changed.write_text(changed.read_text() + "batch_size: 3\n")
+    with pytest.raises(InputError, match=r"holds notes\.txt, which is no part of a digest"):
+        keep_runs(run, tmp_path / "out")
+    assert (kept.path / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("call", ["write_and_sync", "replace"])
+def test_what_a_kill_leaves_goes_with_the_next_digest(run, tmp_path, monkeypatch, call):
+    class Killed(BaseException):
+        pass
+
+    def killed(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("drspcrl.digest.folder._remove", lambda _: None)
+        owner = "drspcrl.digest.folder.write_and_sync" if call == "write_and_sync" else "os.replace"
+        patch.setattr(owner, killed)
+        with pytest.raises(Killed):
+            keep_runs(run, tmp_path / "out")
+    group = tmp_path / "out" / "Hopper-sac"
+    assert [name.startswith(".drspcrl-aside-") for name in os.listdir(group)] == [True]
+    (kept,) = keep_runs(run, tmp_path / "out")
+    assert os.listdir(group) == [kept.path.name]

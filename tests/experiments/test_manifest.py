@@ -6,10 +6,15 @@ import sys
 
 import pytest
 import yaml
+from hanging import no_hang
 
 from drspcrl.errors import InputError
+from drspcrl.experiments.engine import Task
+from drspcrl.experiments.local import LOGS, LocalEngine
 from drspcrl.experiments.manifest import MANIFEST, Manifest, Piece
 from drspcrl.experiments.selection import Selection
+from drspcrl.experiments.worker import _can_go_on
+from drspcrl.trainer.stopping import Stop
 
 ALL = Selection()
 
@@ -243,3 +248,42 @@ def test_a_manifest_cannot_point_elsewhere(out, tiny_grid):
     content["pieces"][0]["runs"] = {"../../elsewhere": "finished"}
     (out / MANIFEST).write_text(json.dumps(content))
     assert Manifest.read(out).pieces == manifest.pieces
+
+
+def test_a_grids_lock_that_leads_elsewhere_is_not_written_to(out, tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    out.mkdir()
+    (out / ".lock").symlink_to(mine)
+    with pytest.raises(InputError, match=r"\.lock is a symbolic link"), Manifest.held(out):
+        pass
+    assert mine.read_text() == "mine"
+
+
+def test_a_grids_folder_may_be_a_link_that_the_user_names(out, tmp_path, tiny_grid):
+    (tmp_path / "disk").mkdir()
+    out.symlink_to(tmp_path / "disk")
+    left = out / ".drspcrl-aside-0123456789abcdef"
+    left.touch()
+    assert states(taken_up(out, tiny_grid(), most=2)) == ["pending", "pending"]
+    assert sorted(file.name for file in out.iterdir()) == [MANIFEST]
+
+
+def test_a_run_with_a_link_is_not_waited_for(out, tmp_path):
+    run = out / "Hopper-sac-vanilla-s0"
+    (run / "checkpoint").mkdir(parents=True)
+    (run / "config.yaml").touch()
+    (run / ".lock").symlink_to(tmp_path / "mine")
+    with no_hang(), pytest.raises(InputError, match=r"\.lock is a symbolic link"):
+        _can_go_on([run])
+    assert (run / "config.yaml").exists()
+
+
+def test_logs_are_written_through_no_link(out, tmp_path):
+    out.mkdir()
+    (tmp_path / "mine").mkdir()
+    (out / LOGS).symlink_to(tmp_path / "mine")
+    task = Task("piece", {}, str(out))
+    with pytest.raises(InputError, match=f"{LOGS} is a symbolic link"):
+        next(LocalEngine(1, Stop(None)).run([task]))
+    assert not list((tmp_path / "mine").iterdir())

@@ -9,14 +9,17 @@ import shutil
 import jax
 import numpy as np
 import pytest
+from full_disk import fill_up
 from rich.console import Console
 
-from drspcrl.checkpoint import FolderLock, durable
+from drspcrl import files
+from drspcrl.checkpoint import FolderLock
 from drspcrl.checkpoint import store as stores
 from drspcrl.errors import InputError
 from drspcrl.runs import read_info, read_run
 from drspcrl.trainer import resume, train
 from drspcrl.trainer.onpolicy import OnPolicyLoop
+from drspcrl.trainer.run import Trainer
 
 QUIET = Console(quiet=True)
 TASK = "probe/noise"
@@ -117,7 +120,15 @@ def test_rows_that_are_lost_are_named(broken):
     assert read_run(file.parent).metrics["step"][-1] == 320
 
 
-@pytest.mark.parametrize("left", ["a file", "a run", "something else"])
+def test_rows_that_are_damaged_are_named(broken):
+    file = folders(broken)[0] / "metrics.csv"
+    file.write_text(file.read_text().replace("\n64,", "\n65,"))
+    assert "metrics.csv is damaged: its rows are not those of its checkpoint" in told(
+        broken, steps=320
+    )
+
+
+@pytest.mark.parametrize("left", ["a file", "a run", "something else", "another config.yaml"])
 def test_a_folder_that_holds_something_is_left_alone(small, tmp_path, left):
     config = small("ppo", tmp_path, seeds=(3,))
     path = config.folder(config.members[0])
@@ -125,9 +136,11 @@ def test_a_folder_that_holds_something_is_left_alone(small, tmp_path, left):
         path.write_text("mine")
     else:
         path.mkdir()
-        (path / ("run.json" if left == "a run" else "thesis.tex")).write_text("{}")
+        names = {"a run": "run.json", "something else": "thesis.tex"}
+        (path / names.get(left, "config.yaml")).write_text("{}")
     before = snapshot(tmp_path)
-    expected = "is a file or a link" if left == "a file" else f"already holds {left}"
+    what = "a run" if left == "a run" else "something else"
+    expected = "is a file or a link" if left == "a file" else f"already holds {what}"
     with pytest.raises(InputError, match=expected):
         train(config, QUIET)
     assert snapshot(tmp_path) == before
@@ -148,10 +161,10 @@ def test_a_folder_that_may_not_be_written_to(small, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(small, made, tmp_path, monkeypatch):
-    own = durable.write_and_sync
+    own = files.write_and_sync
 
     def full(path, content):
-        if "step-000000000192" in str(path):
+        if (path.parent.parent / "step-000000000128").exists():  # while 192 is written
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         own(path, content)
 
@@ -170,22 +183,119 @@ def test_a_full_disk_is_one_line_and_loses_nothing(small, made, tmp_path, monkey
         assert (one / name).read_bytes() == (two / name).read_bytes()
 
 
-def test_a_disk_that_stays_full_still_tells_the_first_error(small, tmp_path, monkeypatch):
-    def full(path, content):
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+def test_a_disk_that_stays_full_gets_its_status_all_the_same(small, made, tmp_path, monkeypatch):
+    """Nothing can be made and nothing grows, from the moment that a checkpoint is due."""
+    own = Trainer.save
+    with monkeypatch.context() as patch:
 
-    monkeypatch.setattr(stores, "write_and_sync", full)
-    own = durable.write_durably
+        def save(self):
+            if self.loop.steps == 192:
+                fill_up(patch)
+            own(self)
+
+        patch.setattr(Trainer, "save", save)
+        with pytest.raises(InputError, match="cannot be written: No space left on device"):
+            train(small("ppo", tmp_path, env=TASK, checkpoint_every=64, tensorboard=False), QUIET)
+    for folder in folders(tmp_path):
+        info = read_info(folder)
+        assert (info["status"], info["steps"]) == ("failed", 192)
+        assert not [name for name in os.listdir(folder) if name.startswith(".")]
+        assert read_run(folder).metrics["step"][-1] == 192  # by their check value they are whole
+    resume(tmp_path, console=QUIET)
+    for one, two in zip(folders(tmp_path), folders(made), strict=True):
+        name = "policy.safetensors"
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_a_disk_that_takes_nothing_at_all_still_tells_the_first_error(small, tmp_path, monkeypatch):
+    own = files.write_durably
     config = small("ppo", tmp_path, env=TASK, seeds=(3,), steps=64)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     def full_later(path, content):
         if (tmp_path / config.folder(config.members[0]).name / "metrics.csv").exists():
-            full(path, content)
+            full()
         own(path, content)
 
     monkeypatch.setattr("drspcrl.trainer.folder.write_durably", full_later)
+    monkeypatch.setattr(files.Reserve, "write", full)
+    monkeypatch.setattr(stores, "write_and_sync", full_later)
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         train(config, QUIET)
+
+
+class Killed(BaseException):
+    """Stands for a process that is gone."""
+
+
+def killed_at(monkeypatch, n: int, config) -> None:
+    """Begin a training that is killed when its folders get their n-th file."""
+    own, count = files.write_durably, 0
+
+    def write(path, content):
+        nonlocal count
+        count += 1
+        if count == n:
+            (path.parent / ".drspcrl-aside-0123456789abcdef").write_bytes(content[:10])
+            raise Killed
+        own(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("drspcrl.trainer.folder.write_durably", write)
+        patch.setattr(Trainer, "__exit__", lambda *_: None)
+        with pytest.raises(Killed):
+            train(config, QUIET)
+    for folder in map(config.folder, config.members):
+        folder.mkdir(exist_ok=True)
+        (folder / ".lock").touch()
+
+
+@pytest.mark.parametrize(
+    ("n", "takes"),
+    [
+        (1, train),  # nothing but locks
+        (2, train),  # a config.yaml
+        (2, resume),
+        (3, resume),  # one member's config.yaml and run.json
+        pytest.param(4, resume, marks=pytest.mark.slow),
+    ],
+)
+def test_a_kill_before_every_run_json_is_there(small, tmp_path, monkeypatch, n, takes):
+    given = {"env": TASK, "steps": 64, "evaluate_every": 0, "tensorboard": False}
+    config = small("ppo", tmp_path, **given)
+    killed_at(monkeypatch, n, config)
+    if n > 2:
+        with pytest.raises(InputError, match="already holds a run; go on with `drspcrl resume`"):
+            train(config, QUIET)
+    if takes is resume:
+        resume(tmp_path, console=QUIET)
+    else:
+        with pytest.raises(InputError, match=r"s4 is empty: .* its train command again"):
+            resume(tmp_path / config.folder(config.members[1]).name, console=QUIET)
+        train(config, QUIET)
+    for folder in folders(tmp_path):
+        assert read_info(folder)["status"] == "finished"
+        assert not [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+def test_an_error_before_the_first_checkpoint_is_whole_loses_nothing(small, tmp_path, monkeypatch):
+    config = small("ppo", tmp_path, env=TASK, steps=64, evaluate_every=0)
+    own = stores.Store.write
+
+    def write(self, *given):
+        if "s4" in str(self._folder):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        own(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores.Store, "write", write)
+        with pytest.raises(InputError, match="then drspcrl resume"):
+            train(config, QUIET)
+    assert [read_info(folder)["status"] for folder in folders(tmp_path)] == ["failed", "failed"]
+    resume(tmp_path, console=QUIET)
+    assert [read_info(folder)["status"] for folder in folders(tmp_path)] == ["finished"] * 2
 
 
 def test_a_member_that_leaves_the_numbers_stops_alone(small, made, tmp_path, monkeypatch):

@@ -15,8 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from drspcrl.checkpoint.durable import sync_folder, write_durably
 from drspcrl.errors import InputError
+from drspcrl.files import (
+    check_folder,
+    make_folder,
+    read_bytes,
+    remove_asides,
+    remove_own,
+    sync_folder,
+    write_durably,
+)
 
 LEAST_BYTES = 2**20
 """Arrays below this size are not worth a block."""
@@ -42,7 +50,7 @@ class Blocks:
         axis = int(np.argmax(array.shape))
         pieces = min(_MOST_BLOCKS, max(1, array.nbytes // LEAST_BYTES))
         rows = -(-array.shape[axis] // pieces)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing and writing free the interpreter
             names = list(pool.map(self._put, _cut(array, axis, rows)))
         return {"axis": axis, "rows": rows, "blocks": names}
@@ -53,6 +61,7 @@ class Blocks:
         Raises:
             InputError: a block is missing or damaged.
         """
+        check_folder(self._folder)
         array = np.empty(shape, dtype)
         parts = list(_cut(array, entry["axis"], entry["rows"]))
         if len(parts) != len(entry["blocks"]):
@@ -66,16 +75,18 @@ class Blocks:
 
     def sync(self) -> None:
         """Wait until the names of new blocks are on the disk."""
-        if self._folder.exists():
+        if self._folder.is_dir():
             sync_folder(self._folder)
 
     def keep(self, names: set[str]) -> None:
-        """Remove every other block, and what a crash left half-written."""
-        if not self._folder.exists():
+        """Remove every other block, and what a crash left half-written; nothing else."""
+        check_folder(self._folder)
+        if not self._folder.is_dir():
             return
-        for file in self._folder.iterdir():
-            if file.name not in names:
-                file.unlink()
+        for file in list(self._folder.iterdir()):
+            if _NAME.fullmatch(file.name) and file.name not in names:
+                remove_own(file)
+        remove_asides(self._folder)
         self._known &= names
 
     def _put(self, part: np.ndarray) -> str:
@@ -91,7 +102,7 @@ class Blocks:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(f"{name!r} is not the name of a block")
         try:
-            content = (self._folder / name).read_bytes()
+            content = read_bytes(self._folder / name)
         except OSError as error:
             raise InputError(f"block {name[:12]}… cannot be read: {error.strerror}") from None
         if hashlib.sha256(content).hexdigest() != name:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from drspcrl.errors import InputError
+from drspcrl.files import open_regular, read_bytes, remove_own
 
 LOCK_FILE = ".lock"
 
@@ -27,7 +28,8 @@ class FolderLock:
         left_by: who left a lock behind without releasing it, None where nobody did.
 
     Raises:
-        InputError: another process holds it, or it cannot be written to.
+        InputError: another process holds it, it cannot be written to, or its lock is no file of
+            its own.
     """
 
     def __init__(self, folder: Path):
@@ -42,7 +44,7 @@ class FolderLock:
 
     def _open(self) -> int | None:
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise InputError(
                 f"{self._path.parent} cannot be written to: {error.strerror}"
@@ -64,23 +66,23 @@ class FolderLock:
     def release(self) -> None:
         """Let others in; twice does no harm."""
         if self._descriptor is not None:
-            self._path.unlink(missing_ok=True)
+            remove_own(self._path)
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def _same_file(descriptor: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False
 
 
 def _owner(path: Path) -> str | None:
     try:
-        found: Any = json.loads(path.read_text("utf-8"))
+        found: Any = json.loads(read_bytes(path))
         return f"process {found['process']} on {found['machine']} since {found['since']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, InputError):
         return None
 
 

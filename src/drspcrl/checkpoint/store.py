@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,18 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from drspcrl.checkpoint.blocks import LEAST_BYTES, Blocks
-from drspcrl.checkpoint.durable import remove_folder, sync_folder, write_and_sync
 from drspcrl.checkpoint.tree import flatten, is_plain, paths_like, to_host, to_place
 from drspcrl.errors import InputError
+from drspcrl.files import (
+    aside_in,
+    check_folder,
+    is_aside,
+    make_folder,
+    read_bytes,
+    remove_own,
+    sync_folder,
+    write_and_sync,
+)
 
 FORMAT_VERSION = 1
 FOLDER = "checkpoint"
@@ -35,6 +44,8 @@ FOLDER = "checkpoint"
 _STATE, _MANIFEST = "state.safetensors", "manifest.json"
 _STEP = re.compile(r"step-(\d{12})")
 _FILE = re.compile(r"\w[\w.-]*")
+# Folders aside as versions up to 0.1 named them.
+_EARLIER = re.compile(r"\.+step-\d{12}(?:\.aside|\.doomed\.\d+)+")
 
 
 @dataclass(frozen=True)
@@ -106,9 +117,13 @@ class Store:
     def __init__(self, run: Path):
         self._folder = run / FOLDER
         self._blocks = Blocks(self._folder / "blocks")
+        # Names of files in checkpoints that were written or read here: what may be removed of one
+        # that has no manifest.
+        self._names = {_STATE, _MANIFEST}
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that are there, whole or not, oldest first."""
+        check_folder(self._folder)
         if not self._folder.is_dir():
             return []
         names = (_STEP.fullmatch(entry.name) for entry in self._folder.iterdir())
@@ -129,30 +144,40 @@ class Store:
             notes: plain data, kept in the manifest.
             files: small files that belong to it, by name.
         """
-        place = self._place(step)
-        aside = self._folder / f".{place.name}.aside"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if aside.exists():
-            remove_folder(aside)
+        place, contents = self._place(step), dict(files or {})
+        make_folder(self._folder)
+        check_folder(place)
+        self._names.update(contents)
+        self._clear_asides()  # they take room that may be needed now
+        aside = aside_in(self._folder)
         aside.mkdir()
-        entries, arrays = self._entries(flatten(dict(parts)))
-        contents = {_STATE: save(arrays), **(files or {})}
-        for name, content in contents.items():
-            write_and_sync(aside / name, content)
-        manifest = {
-            "format_version": FORMAT_VERSION,
-            "step": step,
-            "notes": dict(notes or {}),
-            "files": {name: _digest(content) for name, content in contents.items()},
-            "leaves": entries,
-        }
-        write_and_sync(aside / _MANIFEST, _sealed(manifest))
-        self._blocks.sync()
-        sync_folder(aside)
+        try:
+            self._fill(aside, flatten(dict(parts)), contents, {"step": step, "notes": notes or {}})
+        except OSError:
+            self._empty(aside)
+            raise
         if place.exists():
-            remove_folder(place)
+            self._remove(place)
         aside.rename(place)
         sync_folder(self._folder)
+
+    def _fill(
+        self,
+        folder: Path,
+        leaves: Mapping[str, Any],
+        files: Mapping[str, bytes],
+        about: Mapping[str, Any],
+    ) -> None:
+        """Write everything of a checkpoint, its manifest last, and wait for it."""
+        entries, arrays = self._entries(leaves)
+        contents = {_STATE: save(arrays), **files}
+        for name, content in contents.items():
+            write_and_sync(folder / name, content)
+        digests = {name: _digest(content) for name, content in contents.items()}
+        manifest = {"format_version": FORMAT_VERSION, "files": digests, "leaves": entries, **about}
+        write_and_sync(folder / _MANIFEST, _sealed(manifest))
+        self._blocks.sync()
+        sync_folder(folder)
 
     def read(self, step: int) -> Saved:
         """Read a checkpoint and check all of it.
@@ -162,8 +187,11 @@ class Store:
         """
         place = self._place(step)
         try:
+            check_folder(self._folder)
+            check_folder(place)
             manifest = _opened(place / _MANIFEST)
             files = {name: _checked(place, name, sha) for name, sha in manifest["files"].items()}
+            self._names.update(files)
             arrays = load(files.pop(_STATE))
             leaves = {
                 name: self._leaf(name, entry, arrays) for name, entry in manifest["leaves"].items()
@@ -180,26 +208,53 @@ class Store:
     def keep(self, count: int = 2) -> None:
         """Remove all but the newest checkpoints, and blocks that none of them uses."""
         for step in self.steps()[:-count]:
-            remove_folder(self._place(step))
+            self._remove(self._place(step))
         self._tidy()
 
     def forget_after(self, step: int) -> None:
         """Remove checkpoints newer than a step, which the run goes on from."""
         for newer in self.steps():
             if newer > step:
-                remove_folder(self._place(newer))
+                self._remove(self._place(newer))
+
+    def _clear_asides(self) -> None:
+        for left in list(self._folder.iterdir()):
+            if is_aside(left.name) or _EARLIER.fullmatch(left.name):
+                self._empty(left)
 
     def _tidy(self) -> None:
+        self._clear_asides()
         used: set[str] = set()
         for step in self.steps():
             try:
                 entries = _opened(self._place(step) / _MANIFEST)["leaves"].values()
+                used.update(name for entry in entries for name in entry.get("blocks", ()))
             except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
-                return  # what a damaged one uses is not known: keep everything
-            used.update(name for entry in entries for name in entry.get("blocks", ()))
+                return  # what a damaged one uses is not known: keep every block
         self._blocks.keep(used)
-        for left in self._folder.glob(".*"):
-            remove_folder(left)
+
+    def _remove(self, place: Path) -> None:
+        """Remove a checkpoint in such a way that what a crash leaves of it has a hidden name."""
+        doomed = aside_in(self._folder)
+        place.rename(doomed)
+        self._empty(doomed)
+
+    def _empty(self, doomed: Path) -> None:
+        """Remove the files of a checkpoint, and its folder unless something foreign is in it."""
+        if doomed.is_symlink() or not doomed.is_dir():
+            return
+        try:
+            listed = set(map(str, _opened(doomed / _MANIFEST)["files"]))
+        except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
+            listed = set()
+        # The manifest last, for as long as it is there it says what else is ours.
+        for name in sorted((listed | self._names) - {_MANIFEST}):
+            if _FILE.fullmatch(name):
+                remove_own(doomed / name)
+        if {entry.name for entry in doomed.iterdir()} <= {_MANIFEST}:
+            remove_own(doomed / _MANIFEST)
+            with suppress(OSError):  # a network's disk may hold a name for a file still in use
+                doomed.rmdir()
 
     def _place(self, step: int) -> Path:
         return self._folder / f"step-{step:012d}"
@@ -259,8 +314,9 @@ def _sealed(manifest: Mapping[str, Any]) -> bytes:
 
 
 def _opened(path: Path) -> dict[str, Any]:
+    content = read_bytes(path)
     try:
-        sealed = json.loads(path.read_bytes())
+        sealed = json.loads(content)
         body = sealed["manifest"]
         whole = _digest(body.encode()) == sealed["sha256"]
         manifest = json.loads(body)
@@ -278,7 +334,7 @@ def _checked(folder: Path, name: str, sha256: str) -> bytes:
     # The name comes from a file; it must not lead elsewhere.
     if not _FILE.fullmatch(name):
         raise InputError(f"{name!r} is not the name of a file in it")
-    content = (folder / name).read_bytes()
+    content = read_bytes(folder / name)
     if _digest(content) != sha256:
         raise InputError(f"{name} is damaged")
     return content

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import yaml
 
 from drspcrl import packed
 from drspcrl.errors import InputError
+from drspcrl.files import read_bytes, read_text
+from drspcrl.policy import POLICY_FILE
 from drspcrl.runs import DEFAULT_SUITE, EVALUATION_COLUMNS, Evaluation, Run
 
 METRICS = ("step", "episode_return", "epsilon", "beta")
 POINTS = 60
 RETURN_DECIMALS = 2
-POLICY = "policy.safetensors"
 
 
 def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
@@ -27,7 +29,7 @@ def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
         with_policy: Whether its policy is among them.
     """
     content = {
-        "run.json": (run.path / "run.json").read_bytes(),
+        "run.json": read_bytes(run.path / "run.json"),
         "config.yaml": _config_text(run).encode(),
     }
     if run.metrics:
@@ -36,16 +38,16 @@ def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
         name = "evaluation" if suite == DEFAULT_SUITE else f"evaluation-{suite}"
         content[f"{name}.csv.xz"] = packed.pack(_evaluation_text(evaluation))
         beside = run.path / f"{name}.json"
-        if beside.is_file():
+        if os.path.lexists(beside):
             content[beside.name] = _compact(beside)
     if with_policy:
-        content[POLICY] = (run.path / POLICY).read_bytes()
+        content[POLICY_FILE] = read_bytes(run.path / POLICY_FILE)
     return content
 
 
 def _config_text(run: Run) -> str:
     """The configuration; of the folder it was trained in the name alone, not where that was."""
-    text = (run.path / "config.yaml").read_text(encoding="utf-8")
+    text = read_text(run.path / "config.yaml")
     if "out" not in run.config:
         return text
     config = {**run.config, "out": Path(str(run.config["out"])).name}
@@ -113,7 +115,7 @@ def _table(
 
 def _compact(path: Path) -> bytes:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_text(path))
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path} cannot be kept: it cannot be read: {reason}") from None

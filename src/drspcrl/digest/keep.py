@@ -1,14 +1,16 @@
 """Which runs are kept, and where; everything is checked before anything is written."""
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from drspcrl.digest.content import POLICY, digest
-from drspcrl.digest.folder import put
+from drspcrl.digest.content import digest
+from drspcrl.digest.folder import check_target, put
 from drspcrl.errors import InputError
+from drspcrl.policy import POLICY_FILE, load_policy
 from drspcrl.runs import Run, find_runs, read_info, read_run
 
 OVER = ("finished", "diverged")
@@ -47,7 +49,8 @@ def keep_runs(
         overwrite: Replace the digest of another training of the same name, instead of refusing.
 
     Raises:
-        InputError: no runs, a damaged or unfinished one, or two that would meet in one folder.
+        InputError: no runs, a damaged or unfinished one, or two that would meet in one folder; a
+            link in a run or in a digest that is there, or a policy that is none.
     """
     root, out = Path(root), Path(out)
     if not root.is_dir():
@@ -57,6 +60,8 @@ def keep_runs(
     wanted = _wanted(policies)
     runs, left_out = _whole_runs(root, skip_unfinished)
     targets = _targets(runs, out)
+    for target in targets:
+        check_target(target)
     _check_policies(wanted, runs)
     if not overwrite:
         _check_same_training(targets)
@@ -127,7 +132,7 @@ def _targets(runs: list[Run], out: Path) -> dict[Path, Run]:
 def _check_same_training(targets: Mapping[Path, Run]) -> None:
     """A digest may be renewed; that of another training with the same name is not lost unasked."""
     for target, run in targets.items():
-        if not (target / "run.json").exists():
+        if not os.path.lexists(target / "run.json"):
             continue
         there, here = (read_info(folder).get("started") for folder in (target, run.path))
         if there != here:
@@ -148,12 +153,13 @@ def _wanted(policies: Collection[str]) -> set[tuple[str, int]]:
 
 
 def _check_policies(wanted: set[tuple[str, int]], runs: list[Run]) -> None:
-    """Every policy asked for is there."""
+    """Every policy asked for is there and is one: a run folder may come from elsewhere."""
     for method, seed in sorted(wanted):
         asked = [run for run in runs if (run.method, run.seed) == (method, seed)]
         if not asked:
             there = ", ".join(sorted({f"{run.method}:{run.seed}" for run in runs})) or "none"
             raise InputError(f"policies has {method}:{seed}; the runs are {there}")
         for run in asked:
-            if not (run.path / POLICY).is_file():
-                raise InputError(f"{run.path} has no {POLICY}, which --policies asks for")
+            if not os.path.lexists(run.path / POLICY_FILE):
+                raise InputError(f"{run.path} has no {POLICY_FILE}, which --policies asks for")
+            load_policy(run.path)

@@ -114,7 +114,7 @@ class Guarded(gymnasium.Wrapper):
                 f"{', '.join(values)}; give it that method, or wrap it in "
                 "drspcrl.worlds.SetWorld(env, function)"
             )
-        with self._blamed("failed in set_world()"):
+        with self.blamed("failed in set_world()"):
             returned = self.env.get_wrapper_attr("set_world")(dict(values))
         if returned is not None:
             raise EnvironmentFailedError(

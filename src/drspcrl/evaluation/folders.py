@@ -15,6 +15,7 @@ from drspcrl.evaluation.progress import Progress, Show, progress
 from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
+from drspcrl.files import read_bytes
 from drspcrl.named import import_trusted
 from drspcrl.runs import DEFAULT_SUITE, Run, find_runs, read_run, refuse_imports
 
@@ -180,7 +181,7 @@ def _kept(path: Path, request: Mapping[str, Any]) -> RunResult:
 
 def _digest(file: Path) -> str:
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256(read_bytes(file)).hexdigest()
     except OSError:
         raise InputError(f"it has no {file.name}: nothing to evaluate yet") from None
 

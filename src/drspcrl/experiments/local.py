@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from drspcrl.experiments.engine import Engine, Outcome, Task
+from drspcrl.files import make_folder, open_regular
 from drspcrl.trainer.stopping import Stop
 
 LOGS = "logs"
@@ -73,9 +74,9 @@ class LocalEngine(Engine):
 
     def _start(self, task: Task) -> _Running:
         log = Path(task.out) / LOGS / f"{task.piece}.log"
-        log.parent.mkdir(exist_ok=True)
+        make_folder(log.parent)
         task = replace(task, time_limit=self._stop.left)
-        with open(log, "ab") as file:
+        with os.fdopen(open_regular(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
             start = file.seek(0, os.SEEK_END)
             process = subprocess.Popen(
                 self._program,

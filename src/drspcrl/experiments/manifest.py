@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from drspcrl import variants
-from drspcrl.checkpoint.durable import write_durably
 from drspcrl.checkpoint.lock import FolderLock
 from drspcrl.display import brief, counted, shown
 from drspcrl.errors import InputError
@@ -21,6 +20,7 @@ from drspcrl.experiments.grid import Grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
+from drspcrl.files import remove_asides, write_durably
 from drspcrl.reading import parse_json
 from drspcrl.runs import refuse_imports
 
@@ -142,6 +142,7 @@ class Manifest:
             raise InputError(f"out {out} cannot be made: {error.strerror}") from None
         lock = FolderLock(out)
         try:
+            remove_asides(out)
             yield cls.read(out, trust)
         finally:
             lock.release()

@@ -18,6 +18,7 @@ from drspcrl.errors import InputError
 from drspcrl.experiments.engine import Outcome
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.states import OVER, run_state
+from drspcrl.files import refuse_links
 
 _PATIENCE = 120.0  # seconds for whoever still writes a run folder
 
@@ -91,11 +92,14 @@ def _can_go_on(folders: list[Path]) -> bool:
     way.
 
     Raises:
-        InputError: another process is at work on a run and does not end.
+        InputError: another process is at work on a run and does not end, or a run folder has a
+            link in it.
     """
     from drspcrl.checkpoint import Store
 
     there = [folder for folder in folders if folder.is_dir()]
+    for folder in there:
+        refuse_links(folder)
     with ExitStack() as stack:
         for folder in there:
             stack.callback(_lock(folder).release)

@@ -10,6 +10,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from drspcrl.files import open_regular
+
 _VARINT, _DOUBLE, _BYTES, _FLOAT = 0, 1, 2, 5  # wire types
 _POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), bits reversed
 
@@ -24,7 +26,8 @@ class EventWriter:
 
     def __init__(self, folder: Path, after: int | None = None):
         name = f"events.out.tfevents.{time.time_ns() // 10**9}.{os.getpid()}"
-        self._file = open(folder / name, "ab")  # noqa: SIM115  # stays open for the whole run
+        descriptor = open_regular(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._file = os.fdopen(descriptor, "ab")  # stays open for the whole run
         self._write(_field(3, _BYTES, _sized(b"brain.Event:2")))
         if after is not None:
             # A session that starts at a step: TensorBoard drops what it knows from there on.

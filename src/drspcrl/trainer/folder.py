@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,26 @@ from typing import Any
 import yaml
 
 from drspcrl.checkpoint import FolderLock, Saved, Store
-from drspcrl.checkpoint.durable import sync_file, write_durably
+from drspcrl.checkpoint.lock import LOCK_FILE
 from drspcrl.errors import InputError
+from drspcrl.files import (
+    Reserve,
+    append,
+    is_aside,
+    read_bytes,
+    refuse_links,
+    remove_asides,
+    remove_own,
+    sync_file,
+    write_durably,
+)
 from drspcrl.policy import POLICY_FILE, Policy, save_policy
-from drspcrl.runs import FORMAT_VERSION, read_info
+from drspcrl.runs import FORMAT_VERSION, METRICS_FILE, check_value, read_config, read_info
 from drspcrl.trainer.config import Member, TrainConfig
 from drspcrl.trainer.events import EventWriter
 
 BEST_POLICY_FILE = "policy-best.safetensors"
-METRICS_FILE = "metrics.csv"
+CONFIG_FILE, INFO_FILE = "config.yaml", "run.json"
 FIRST_COLUMNS = (
     "step",
     "episode_return",
@@ -51,6 +62,7 @@ class RunFolder:
         self._best: dict[str, Any] | None = None
         self._info: dict[str, Any] | None = None
         self._events: EventWriter | None = None
+        self._reserve: Reserve | None = None
 
     @property
     def begun(self) -> bool:
@@ -78,6 +90,7 @@ class RunFolder:
         }
         self._info = info
         self.note()
+        self._keep_room()
         self._events = EventWriter(self.path) if config.tensorboard else None
 
     def go_on(
@@ -90,36 +103,43 @@ class RunFolder:
         """
         self._describe(config, member)
         self.store.forget_after(saved.step)
+        self.store.keep()  # what a kill left half-written, also if no further step is to be made
         info = dict(read_info(self.path))
+        rows, lost = self._rows_at(saved.notes)
         pieces = [*info.get("resumed", ()), {"step": saved.step, "at": _now()}]
         self._best = saved.notes["best"]
         best = {} if self._best is None else {"best": self._best}
         for gone in ("best", "ended", "steps"):
             info.pop(gone, None)
-        self._info = info | {"status": "running", **facts, **best, "resumed": pieces}
+        # Said before rows are cut off: a kill in between leaves rows that begin as it says.
+        check = check_value(rows)
+        own = {"status": "running", **facts, **best, "metrics": check, "resumed": pieces}
+        self._info = info | own
         self.note()
+        self._keep_room()
+        self._put_back_rows(rows)
         self._put_back_policies(saved)
         self._events = EventWriter(self.path, saved.step) if config.tensorboard else None
-        return self._put_back_rows(saved.notes["metrics_bytes"])
+        return lost
 
     def note(self, **changes: Any) -> None:
         """Change entries of run.json."""
         assert self._info is not None
         self._info.update(changes)
-        write_text(self.path / "run.json", json.dumps(self._info, indent=2) + "\n")
+        write_durably(self.path / INFO_FILE, self._described_info())
 
     def add_row(self, row: Mapping[str, float]) -> None:
         """Append a row to metrics.csv, whole lines only, and to the TensorBoard events.
 
-        The first row decides the columns; a number that was not measured is nan or left out.
+        The first row decides the columns, in an order that does not depend on the row's, which is
+        another one after a resumption. A number that was not measured is nan or left out.
         """
         file = self.path / METRICS_FILE
         if self._columns is None:
-            self._columns = [*FIRST_COLUMNS, *(k for k in row if k not in FIRST_COLUMNS)]
-            write_text(file, ",".join(self._columns) + "\n")
+            self._columns = [*FIRST_COLUMNS, *sorted(row.keys() - set(FIRST_COLUMNS))]
+            write_durably(file, (",".join(self._columns) + "\n").encode())
         line = ",".join(_text(row.get(name, math.nan)) for name in self._columns) + "\n"
-        with open(file, "a", encoding="utf-8") as opened:
-            opened.write(line)
+        append(file, line.encode())
         if self._events is not None:
             measured = {k: v for k, v in row.items() if k != "step" and not math.isnan(v)}
             self._events.add(int(row["step"]), measured)
@@ -141,58 +161,98 @@ class RunFolder:
             total: the length that the run is made for, which sizes in `parts` depend on.
         """
         save_policy(self.path / POLICY_FILE, policy)
-        metrics = self.path / METRICS_FILE
-        sync_file(metrics)
+        sync_file(self.path / METRICS_FILE)
         names = (POLICY_FILE, BEST_POLICY_FILE)
-        files = {n: (self.path / n).read_bytes() for n in names if (self.path / n).exists()}
+        files = {n: read_bytes(self.path / n) for n in names if (self.path / n).exists()}
+        rows = check_value(self._rows())
         notes = {
             "total": total,
-            "metrics_bytes": metrics.stat().st_size if metrics.exists() else 0,
+            "metrics_bytes": rows["bytes"],
+            "metrics_sha256": rows["sha256"],
             "best": self._best,
         }
         self.store.write(step, parts, notes, files)
 
     def close(self, status: str, steps: int, **more: Any) -> None:
-        """Say how it ended."""
+        """Say how it ended, also on a disk that is full by now."""
+        assert self._info is not None
         events, self._events = self._events, None
         if events is not None:
-            events.close()
-        self.note(status=status, steps=steps, ended=_now(), **more)
+            with suppress(OSError):  # what the disk did not take then, it does not take now
+                events.close()
+        check = check_value(self._rows())
+        try:
+            sync_file(self.path / METRICS_FILE)
+            self.note(status=status, steps=steps, ended=_now(), metrics=check, **more)
+        except OSError:
+            if self._reserve is None:
+                raise
+            self._reserve.write(self.path / INFO_FILE, self._described_info())
+        self._give_room_back()
         self._info = None
 
     def _describe(self, config: TrainConfig, member: Member) -> None:
         described = yaml.safe_dump(config.describe(member), sort_keys=False, allow_unicode=True)
-        write_text(self.path / "config.yaml", described)
+        write_durably(self.path / CONFIG_FILE, described.encode())
+
+    def _described_info(self) -> bytes:
+        return (json.dumps(self._info, indent=2) + "\n").encode()
+
+    def _rows(self) -> bytes:
+        """The rows that are there."""
+        try:
+            return read_bytes(self.path / METRICS_FILE)
+        except FileNotFoundError:
+            return b""
+
+    def _keep_room(self) -> None:
+        """Keep room for the last word: status, steps, check value, and a fault."""
+        self._give_room_back()
+        self._reserve = Reserve(self.path, len(self._described_info()) + 4096)
+
+    def _give_room_back(self) -> None:
+        reserve, self._reserve = self._reserve, None
+        if reserve is not None:
+            reserve.release()
 
     def _put_back_policies(self, saved: Saved) -> None:
         for name in (POLICY_FILE, BEST_POLICY_FILE):
             if name in saved.files:
                 write_durably(self.path / name, saved.files[name])
             else:
-                (self.path / name).unlink(missing_ok=True)
+                remove_own(self.path / name)
 
-    def _put_back_rows(self, size: int) -> list[str]:
+    def _rows_at(self, notes: Mapping[str, Any]) -> tuple[bytes, list[str]]:
+        """The rows there were when a checkpoint was written, and in words what is wrong."""
+        file, size = self.path / METRICS_FILE, notes["metrics_bytes"]
+        kept = self._rows()[:size]
+        whole = kept[: kept.rfind(b"\n") + 1]
+        sha256 = check_value(kept)["sha256"]
+        if len(kept) < size:
+            return whole, [
+                f"{file} is shorter than it was at its checkpoint; rows are missing from it"
+            ]
+        if notes.get("metrics_sha256", sha256) != sha256:  # earlier versions noted none
+            return whole, [f"{file} is damaged: its rows are not those of its checkpoint"]
+        return whole, []
+
+    def _put_back_rows(self, rows: bytes) -> None:
         file = self.path / METRICS_FILE
-        there = file.stat().st_size if file.exists() else 0
-        if size == 0:
-            file.unlink(missing_ok=True)
-            return []
-        with open(file, "a+b") as opened:
-            opened.seek(0)
-            kept = opened.read(size)
-            whole = kept[: kept.rfind(b"\n") + 1]
-            opened.truncate(len(whole))
-        if whole:
-            self._columns = whole.decode("utf-8", "replace").split("\n", 1)[0].split(",")
-        if there < size:
-            return [f"{file} is shorter than it was at its checkpoint; rows are missing from it"]
-        return []
+        if not rows:
+            remove_own(file)
+            return
+        if rows != self._rows():
+            write_durably(file, rows)
+        self._columns = rows.decode("utf-8", "replace").split("\n", 1)[0].split(",")
 
     def __enter__(self) -> "RunFolder":
+        refuse_links(self.path)
         self._lock = FolderLock(self.path)
+        remove_asides(self.path)
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        self._give_room_back()
         if self._lock is not None:
             self._lock.release()
 
@@ -202,8 +262,10 @@ def held(paths: Sequence[Path]) -> Iterator[list[RunFolder]]:
     """Existing run folders, held against other processes.
 
     Raises:
-        InputError: another process holds one of them.
+        InputError: another process holds one of them, or one has a link in it.
     """
+    for path in paths:  # before the first lock is made
+        refuse_links(path)
     with ExitStack() as stack:
         yield [stack.enter_context(RunFolder(path)) for path in paths]
 
@@ -235,8 +297,8 @@ def check_unused(config: TrainConfig) -> None:
     for path in map(config.folder, config.members):
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise InputError(f"{path} is a file or a link, where a run folder is to be made")
-        if path.exists() and any(entry.name != ".lock" for entry in path.iterdir()):
-            what = "a run" if (path / "run.json").exists() else "something else"
+        if path.exists() and not _unbegun(path):
+            what = "a run" if (path / INFO_FILE).exists() else "something else"
             raise InputError(
                 f"{path} already holds {what}; go on with `drspcrl resume`, choose another out, "
                 "or remove it"
@@ -249,9 +311,22 @@ def check_unused(config: TrainConfig) -> None:
         raise InputError(f"out {config.out} cannot be written to; choose another folder")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file aside and rename it into place."""
-    write_durably(path, text.encode())
+def is_empty(path: Path) -> bool:
+    """Whether a folder holds nothing but what a process writes before it begins a run."""
+    return all(entry.name == LOCK_FILE or is_aside(entry.name) for entry in path.iterdir())
+
+
+def _unbegun(path: Path) -> bool:
+    """Whether a folder holds no run yet: nothing, or what is left by a kill before its run.json."""
+    if is_empty(path):
+        return True
+    names = {entry.name for entry in path.iterdir() if not is_aside(entry.name)}
+    if names - {LOCK_FILE, CONFIG_FILE}:
+        return False
+    try:
+        return "population" in read_config(path)
+    except InputError:
+        return False
 
 
 def _text(value: float) -> str:

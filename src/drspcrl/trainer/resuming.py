@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Console
 
 from drspcrl import variants
-from drspcrl.checkpoint import Saved
+from drspcrl.checkpoint import Saved, Store
 from drspcrl.errors import InputError
 from drspcrl.named import import_trusted
 from drspcrl.runs import find_runs, read_config, read_info, refuse_imports
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.facts import version_changes
-from drspcrl.trainer.folder import METRICS_FILE, RunFolder, held
+from drspcrl.trainer.folder import INFO_FILE, METRICS_FILE, RunFolder, held, is_empty
 from drspcrl.trainer.run import Trainer, ask_for_determinism, one_line_for_the_disk
 from drspcrl.trainer.saving import newest_common
 
@@ -69,7 +69,11 @@ def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give a run folder or the folder of a training")
     found: list[TrainConfig] = []
+    empty: list[Path] = []
     for run in find_runs(folder.resolve()):
+        if is_empty(run):
+            empty.append(run)
+            continue
         try:
             described = read_config(run)
             _refuse_code(described, trust)
@@ -80,9 +84,20 @@ def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
             raise InputError(f"{run} has another name than its config.yaml says; rename it back")
         if config not in found:
             found.append(config)
+    _check_known(empty, found)
     if not found:
         raise InputError(f"no run at or below {folder}; give the --out of an earlier training")
     return found
+
+
+def _check_known(empty: Sequence[Path], found: Sequence[TrainConfig]) -> None:
+    """Refuse empty run folders of which no other run says what they were made for."""
+    known = {config.folder(member) for config in found for member in config.members}
+    if lost := [run for run in empty if run not in known]:
+        raise InputError(
+            f"{lost[0]} is empty: its training ended before it began; give its train command "
+            f"again, or, if other runs of it are there, drspcrl resume {lost[0].parent}"
+        )
 
 
 def _refuse_code(described: Mapping[str, Any], trust: Collection[str]) -> None:
@@ -174,8 +189,15 @@ def _never_got_on(folders: list[RunFolder]) -> bool:
     begun = any(folder.store.steps() in ([], [0]) for folder in folders)
     whole = all(folder.store.steps() for folder in folders)
     rows = any((folder.path / METRICS_FILE).exists() for folder in folders)
-    running = all(read_info(folder.path).get("status") == "running" for folder in folders)
-    return begun and not whole and not rows and running
+    over = any(_status(folder.path) in ("finished", "diverged") for folder in folders)
+    return begun and not whole and not rows and not over
+
+
+def _status(run: Path) -> str | None:
+    """The status of a run, None of one that was killed before its run.json was there."""
+    if not (run / INFO_FILE).exists() and not Store(run).steps():
+        return None
+    return str(read_info(run).get("status"))
 
 
 def _length(config: TrainConfig, steps: int | None) -> int:
@@ -195,6 +217,8 @@ def _finished(config: TrainConfig) -> bool:
 
 def _done(run: Path, steps: int) -> bool:
     try:
+        if _status(run) is None:
+            return False
         info = read_info(run)
     except InputError as error:
         raise InputError(f"{run} cannot go on: {error}") from None

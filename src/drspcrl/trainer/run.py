@@ -352,18 +352,27 @@ class Trainer:
         return self
 
     def __exit__(self, kind: type | None, *rest: Any) -> None:
-        # After an error the disk may take no more; then the error is what matters.
-        with suppress(*(() if kind is None else (OSError,))):
-            for folder in self.folders:
-                if folder.begun:
-                    folder.close(self._status(kind), self.loop.steps)
+        refused = self._close_folders(self._status(kind))
         self.tracker.close()
-        # Nor may an environment that cannot be closed hide it.
+        # Nor may an environment that cannot be closed hide an error.
         with suppress(*(() if kind is None else (InputError,))):
             self.loop.collector.close()
             self.world.close()
             if self.judge is not None:
                 self.judge.close()
+        if refused and kind is None:  # after an error, that is what matters
+            raise refused[0]
+
+    def _close_folders(self, status: str) -> list[OSError]:
+        """Give every folder its status; returns what the disk said where it took none."""
+        refused = []
+        for folder in self.folders:
+            try:
+                if folder.begun:
+                    folder.close(status, self.loop.steps)
+            except OSError as error:
+                refused.append(error)
+        return refused
 
     def _status(self, kind: type | None) -> str:
         if kind is not None:
