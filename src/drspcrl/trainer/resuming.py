@@ -11,10 +11,10 @@ from drspcrl import variants
 from drspcrl.checkpoint import Saved, Store
 from drspcrl.errors import InputError
 from drspcrl.named import import_trusted
-from drspcrl.runs import find_runs, read_config, read_info, refuse_imports
+from drspcrl.runs import METRICS_FILE, find_runs, read_config, read_info, refuse_imports
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.facts import version_changes
-from drspcrl.trainer.folder import INFO_FILE, METRICS_FILE, RunFolder, held, is_empty
+from drspcrl.trainer.folder import INFO_FILE, RunFolder, held, is_empty
 from drspcrl.trainer.run import Trainer, ask_for_determinism, one_line_for_the_disk
 from drspcrl.trainer.saving import newest_common
 
