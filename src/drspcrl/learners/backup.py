@@ -188,7 +188,7 @@ class Transitions(Uncertainty):
 
     def learn(
         self, known: RobustState, value: NoisyValue, batch: Batch, strength: Strength, key: Array
-    ) -> tuple[RobustState, DrawBatch, Worst]:
+    ) -> tuple[RobustState, DrawBatch, Worst, Numbers]:
         """U of the states that a batch reached, after nominal model and dual have learned from it.
 
         Args:
@@ -199,23 +199,24 @@ class Transitions(Uncertainty):
             key: randomness of the draws.
 
         Returns:
-            What they know now, the states with their draws, and the worst case at each.
+            What they know now, the states with their draws, the worst case at each, and what the
+            nominal model says of itself.
         """
-        nominal, _ = self.nominal.update(known.nominal, batch)
+        nominal, log = self.nominal.update(known.nominal, batch)
         known = known._replace(nominal=nominal)
         faced = self.face(known, *reached(batch), strength.scales, key)
         drawn, ε = self._of_draws(known, value, faced), jnp.asarray(strength.epsilon)
         dual, found = self.dual.learn(known.dual, drawn, ε)
-        return known._replace(dual=dual), faced, found.worst
+        return known._replace(dual=dual), faced, found.worst, of_the_model(log)
 
     def backup(
         self, known: RobustState, value: NoisyValue, batch: Batch, strength: Strength, key: Array
     ) -> Backup:
         """U of the states after the batch; the actor is judged by U as well."""
         key, actor_key = jax.random.split(key)
-        known, faced, worst = self.learn(known, value, batch, strength, key)
+        known, faced, worst, log = self.learn(known, value, batch, strength, key)
         following = worst.value[: batch.reward.shape[0]]
-        return Backup(known, following, (faced, worst, actor_key))
+        return Backup(known, following, (faced, worst, actor_key), log)
 
     def actor_loss(
         self, backup: Backup, value: NoisyValue, strength: Strength
@@ -301,7 +302,8 @@ class Transitions(Uncertainty):
         log |= self._dual_numbers(found, rollout.terminated, strength)
         steps = rollout_noise(rollout, moments).steps
         flat = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), steps)
-        nominal, _ = self.nominal.update(known.nominal, flat)
+        nominal, own = self.nominal.update(known.nominal, flat)
+        log |= of_the_model(own)
         return Told(signal, log, RobustState(nominal, found.dual))
 
     def _dual_numbers(
@@ -329,6 +331,11 @@ class Transitions(Uncertainty):
             probabilities=faced.probabilities,
             origin=faced.origin,
         )
+
+
+def of_the_model(numbers: Numbers) -> Numbers:
+    """A nominal model's own metrics, under names that no learner has."""
+    return {f"nominal_{name}": x for name, x in numbers.items()}
 
 
 def rollout_noise(rollout: Rollout, moments: Moments) -> RolloutNoise:

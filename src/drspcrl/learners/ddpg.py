@@ -126,7 +126,8 @@ class DDPG:
             lambda: self._actor_and_targets_step(state, backup, strength, hyper),
             lambda: (state, jnp.full_like(metrics["value"], jnp.nan)),
         )
-        return state._replace(robust=backup.known), {**metrics, "actor_loss": loss}
+        metrics = {**metrics, **backup.log, "actor_loss": loss}
+        return state._replace(robust=backup.known), metrics
 
     def backup(self, state: DDPGState, batch: Batch, strength: Any, key: Array) -> Backup:
         """What comes after the batch is worth, by the target networks."""

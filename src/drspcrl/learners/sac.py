@@ -140,6 +140,7 @@ class SAC:
         state = _temperature_step(state, log_density, batch.action.shape[-1], hyper)
         targets = networks.move_towards(state.targets, state.critics, hyper.tau)
         metrics = {**critic_metrics, **actor_metrics, "temperature": temperature(state)}
+        metrics |= backup.log
         return state._replace(targets=targets, robust=backup.known), metrics
 
     def backup(self, state: SACState, batch: Batch, strength: Any, key: Array) -> Backup:

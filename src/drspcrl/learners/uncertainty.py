@@ -13,7 +13,8 @@ The numbers in which members of a population differ come as a `Strength` of its 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -75,11 +76,13 @@ class Backup(NamedTuple):
         known: what the uncertainty knows now.
         value: of the states after the batch's transitions, [B].
         judged: what `Uncertainty.actor_loss` looks at.
+        log: numbers for the log.
     """
 
     known: Any
     value: Array
     judged: Any
+    log: Mapping[str, Array] = MappingProxyType({})
 
 
 class Ahead(NamedTuple):

@@ -16,7 +16,7 @@ from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.loop import Device, Loop, stacked_hyper
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
-from drspcrl.trainer.uncertainty import no_uncertainty, robust_backup, warn_if_unwise
+from drspcrl.trainer.uncertainty import no_uncertainty, robust_backup
 
 
 def make_loop(
@@ -54,8 +54,6 @@ def make_loop(
     if worlds is not None:
         form, against = worlds
     elif uncertainty is not None:
-        budget = settings.get("epsilon_budget", 0.0)
-        warn_if_unwise(settings, max(budget, float(np.max(uncertainty.epsilon))))
         noisy = any(own.get("rollout_noise", 1.0) for own in each)
         form = robust_backup(settings, uncertainty, device.platform, noisy)
     if algorithm == "ppo":

@@ -225,7 +225,9 @@ class Trainer:
     def policies(self) -> list[Policy | None]:
         """The members' present policies; None for one that is not finite any more."""
         parts = jax.tree.map(np.asarray, policy_parts(self.config.algorithm, self.loop.state))
-        return [self._policy(jax.tree.map(itemgetter(k), parts)) for k in range(len(self.alive))]
+        each = (jax.tree.map(itemgetter(k), parts) for k in range(len(self.alive)))
+        pairs = zip(self.config.members, each, strict=True)
+        return [self._policy(self.config.settings_of(member), own) for member, own in pairs]
 
     def outcome(self) -> tuple[Path, ...]:
         """The run folders, once it is over.
@@ -262,11 +264,11 @@ class Trainer:
         self.progress = Progress(methods, self.config.steps, self.console, first)
         self._last_row = (time.monotonic(), first)
 
-    def _policy(self, parts: Any) -> Policy | None:
+    def _policy(self, settings: dict[str, Any], parts: Any) -> Policy | None:
         collector, config = self.loop.collector, self.config
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(parts)):
             return None
-        return as_policy(config.algorithm, parts, config.resolved, collector.low, collector.high)
+        return as_policy(config.algorithm, parts, settings, collector.low, collector.high)
 
     def _check_members(self) -> None:
         self._stop_faulty(np.asarray(finite_members(self.loop.state)), "parameters")
