@@ -27,14 +27,12 @@ def taken_up(out, grid, selection=ALL, most=99) -> Manifest:
 
 def begin(manifest: Manifest, piece: Piece, status: str = "finished") -> None:
     """What a training would leave of a piece, as far as a manifest looks."""
-    population = piece.population.plain()
-    own = {name: population[name] for name in ("env", "algorithm")}
-    shared = {name: population[name] for name in ("methods", "seeds", "settings")}
-    for run in piece.runs:
-        folder = manifest.out / run
+    config = piece.population.config(manifest.out)
+    for member in config.members:
+        folder = config.folder(member)
         folder.mkdir(parents=True)
         (folder / "run.json").write_text(json.dumps({"format_version": 1, "status": status}))
-        (folder / "config.yaml").write_text(yaml.safe_dump({**own, "population": shared}))
+        (folder / "config.yaml").write_text(yaml.safe_dump(config.describe(member)))
 
 
 def states(manifest: Manifest) -> list[str]:

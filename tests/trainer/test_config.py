@@ -14,6 +14,8 @@ from drspcrl.trainer import TrainConfig, train
 from drspcrl.trainer.estimate import estimate
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
+from drspcrl.trainer.settings import TRANSITION_SETTINGS, WORLD_CURRICULUM
+from drspcrl.worlds.settings import WORLD_DEFAULTS
 
 QUIET = Console(quiet=True)
 
@@ -29,7 +31,10 @@ def config(**changes) -> TrainConfig:
         ({"algorithm": "td3"}, "algorithm is 'td3'; choose one of ppo, sac, ddpg"),
         ({"methods": ("selfpaced",)}, "unknown method 'selfpaced'; choose one of vanilla"),
         ({"methods": (3,)}, "method is 3; choose among vanilla"),
-        ({"methods": ("fixed:draws=16",)}, "changes draws, which all members of a population"),
+        (
+            {"methods": ("fixed:draws=16",), "uncertainty": "transitions"},
+            "changes draws, which all members of a population",
+        ),
         ({"methods": ("fixed:pacing=-1",)}, "pacing is -1; it must be above 0"),
         ({"methods": ("fixed:colour=red",)}, "sac has no setting 'colour'"),
         ({"methods": ("fixed:rate=1", "fixed:rate=1.0")}, "repetition"),
@@ -112,8 +117,12 @@ def test_no_name_leaves_the_output_folder(env):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_preset_is_usable(algorithm):
-    made = config(algorithm=algorithm)
-    assert made.resolved == preset(algorithm) | DEFAULTS
+    made = config(algorithm=algorithm, uncertainty="transitions")
+    paced = {name: value for name, value in DEFAULTS.items() if name not in WORLD_CURRICULUM}
+    assert made.resolved == preset(algorithm) | paced
+    in_worlds = {k: v for k, v in preset(algorithm).items() if k not in TRANSITION_SETTINGS}
+    asked = in_worlds | DEFAULTS | WORLD_DEFAULTS | {"rule": "price"}
+    assert config(algorithm=algorithm).resolved == asked
 
 
 def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
@@ -137,7 +146,8 @@ def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
 def test_estimates_count_the_noise_draws(algorithm, changes, each):
     def needed(draws: int, *methods: str):
         settings = changes | {"draws": draws}
-        return estimate(config(algorithm=algorithm, methods=methods, settings=settings), 17, 6)
+        given = {"methods": methods, "settings": settings, "uncertainty": "transitions"}
+        return estimate(config(algorithm=algorithm, **given), 17, 6)
 
     assert needed(40, "fixed").learning - needed(8, "fixed").learning == 32 * each
     assert needed(40, "vanilla") == needed(8, "vanilla")
@@ -169,7 +179,8 @@ def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
         numbers = (np.int32(0),)
     members = loop.hyper, loop.uncertainty, loop._update_keys
     planned = loop._update.lower(loop.state, *seen, *members, *numbers).compile().memory_analysis()
-    made = config(env="HalfCheetah", algorithm=algorithm, methods=("fixed",), settings=given)
+    asked = {"methods": ("fixed",), "settings": given, "uncertainty": "transitions"}
+    made = config(env="HalfCheetah", algorithm=algorithm, **asked)
     needed = estimate(made, 17, 6).learning
     assert planned is not None
     assert planned.temp_size_in_bytes < needed < 3 * planned.temp_size_in_bytes
@@ -204,3 +215,5 @@ def test_every_setting_is_the_populations_or_a_members(algorithm):
     adversary = {f"wr2l_{f.name}" for f in fields(Settings)}
     known = {*POPULATION_SETTINGS, *hyper, *Scales._fields, *DEFAULTS, *levels, *adversary}
     assert set(resolve(algorithm, {}, 10_000)) <= known
+    each = {"probe_every", "anchor_every", "tilt"}  # see drspcrl.trainer.worlds
+    assert set(resolve(algorithm, {}, 10_000, "worlds")) <= known | each

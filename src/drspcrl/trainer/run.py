@@ -39,6 +39,7 @@ from drspcrl.trainer.worlds import (
     in_worlds,
     measured,
     show_worlds,
+    task_worlds,
     world_uncertainty,
 )
 from drspcrl.worlds.episodes import LOGGING, PACING, ROLES
@@ -104,7 +105,8 @@ class Trainer:
             perturbations=perturbations_of(config),
         )
         self.world = World(config)
-        needed = estimate(config, collector.observation_size, collector.action_size)
+        coordinates = task_worlds(config, collector).size if in_worlds(config) else 0
+        needed = estimate(config, collector.observation_size, collector.action_size, coordinates)
         check_room(needed, config, device, memory)
         judged = config.evaluate_every > 0
         episodes = config.evaluate_episodes
