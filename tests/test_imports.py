@@ -23,7 +23,8 @@ ALLOWED = {
     "nominal": {"divergences"},
     "envs": {"perturbations"},
     "perturbations": {"envs"},
-    "learners": {"divergences", "nominal", "policy"},
+    "worlds": {"envs"},
+    "learners": {"divergences", "nominal", "policy", "worlds"},
     "curricula": {"divergences", "runs"},
     "baselines": {"learners", "envs", "perturbations", "divergences", "nominal"},
     "policy": {"runs"},
@@ -41,7 +42,7 @@ ALLOWED = {
     "checkpoint": set(),
     "trainer": {
         *("learners", "curricula", "nominal", "divergences", "baselines", "envs", "variants"),
-        *("perturbations", "evaluation", "policy", "runs", "presets", "checkpoint"),
+        *("perturbations", "evaluation", "policy", "runs", "presets", "checkpoint", "worlds"),
     },
 }
 TOP = {"cli", "experiments", "__init__", "__main__"}
@@ -57,6 +58,7 @@ WITHOUT_JAX = (
     "video",
     "export",
     "envs",
+    "worlds",
     "perturbations",
     "data",
 )

@@ -18,7 +18,6 @@ from drspcrl.errors import InputError
 from drspcrl.experiments.population import Population
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.sizes import Estimate, estimate
-from drspcrl.worlds.model import world_model
 
 if TYPE_CHECKING:
     from drspcrl.envs.batch import BatchEnv
@@ -77,6 +76,8 @@ def _coordinates(config: TrainConfig) -> int:
     """How many numbers describe a world of a population; 0 without worlds."""
     if config.declared is None or all(member.plain for member in config.members):
         return 0
+    from drspcrl.worlds.model import world_model
+
     sizes = task_sizes(str(config.env))
     return world_model(config.declared, _components(str(config.env)), *sizes).size
 

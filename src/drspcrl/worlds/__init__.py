@@ -6,10 +6,20 @@ simulator. `Declared` is what a user says, `WorldModel` what it means on one tas
 puts a batch of environments into worlds.
 """
 
-from drspcrl.worlds.declare import Declared, Parameter, declared, read_declared
-from drspcrl.worlds.episodes import EpisodeWorlds
-from drspcrl.worlds.model import WorldModel, world_model
-from drspcrl.worlds.own import SetWorld
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# A configuration needs what is declared, and must not load a simulator for it.
+_EXPORTS = {
+    "Declared": "drspcrl.worlds.declare",
+    "EpisodeWorlds": "drspcrl.worlds.episodes",
+    "Parameter": "drspcrl.worlds.declare",
+    "SetWorld": "drspcrl.worlds.own",
+    "WorldModel": "drspcrl.worlds.model",
+    "declared": "drspcrl.worlds.declare",
+    "read_declared": "drspcrl.worlds.declare",
+    "world_model": "drspcrl.worlds.model",
+}
 
 __all__ = [
     "Declared",
@@ -21,3 +31,15 @@ __all__ = [
     "read_declared",
     "world_model",
 ]
+
+if TYPE_CHECKING:
+    from drspcrl.worlds.declare import Declared, Parameter, declared, read_declared
+    from drspcrl.worlds.episodes import EpisodeWorlds
+    from drspcrl.worlds.model import WorldModel, world_model
+    from drspcrl.worlds.own import SetWorld
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.worlds' has no attribute {name!r}")
