@@ -231,6 +231,7 @@ def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConf
         out=out,
         methods=tuple(given.methods or part.methods),
         seeds=tuple(given.seeds),
+        uncertainty="transitions",
         steps=given.steps,
         settings=noise | {name: _number(text) for name, text in own.items()},
         time_limit=given.minutes * 60,

@@ -59,9 +59,16 @@ def main() -> None:
     started, runs = time.perf_counter(), given.out / "runs"
     shutil.rmtree(runs, ignore_errors=True)  # of an earlier demo
     what = f"--env Hopper --algorithm ppo --methods {' '.join(METHODS)} --seeds 0 1"
+    what += " --uncertainty transitions"
     run(
         f"drspcrl train {what} --steps {given.steps} --out {runs}",
-        Train("Hopper", "ppo", runs, methods=METHODS, seeds=(0, 1), steps=given.steps),
+        Train(
+            *("Hopper", "ppo", runs),
+            methods=METHODS,
+            seeds=(0, 1),
+            steps=given.steps,
+            uncertainty="transitions",
+        ),
     )
     run(
         f"drspcrl evaluate {runs} --episodes {given.episodes}",

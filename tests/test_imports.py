@@ -79,6 +79,7 @@ WITHOUT_JAX = (
     "video",
     "export",
     "envs",
+    "worlds",
     "perturbations",
     "data",
 )

@@ -47,8 +47,8 @@ def claims_page(evidence: Evidence) -> str:
         "Claims 13 and 14 are measured once runs of `drspcrl grid ablation-alpha` and "
         "`ablation-lambda` are kept in `results/protocol` too, claim 15 with those of `drspcrl "
         "grid wr2l --only methods=wr2l` ([Grids](grids.md)), claim 16 with those of `drspcrl "
-        "train --env Hopper --algorithm ppo --seeds 0 1 2 3 4 --out runs --methods "
-        "fixed:epsilon_budget=0.03 fixed:epsilon_budget=0.1 fixed:epsilon_budget=0.3 "
+        "train --uncertainty transitions --env Hopper --algorithm ppo --seeds 0 1 2 3 4 --out runs "
+        "--methods fixed:epsilon_budget=0.03 fixed:epsilon_budget=0.1 fixed:epsilon_budget=0.3 "
         "fixed:epsilon_budget=2`.\n",
     ]
     return "\n".join(parts)

@@ -94,6 +94,11 @@ class Run:
         """What distinguishes it from other runs: environment, algorithm, method, seed."""
         return self.environment, self.algorithm, self.method, self.seed
 
+    @property
+    def uncertainty(self) -> str:
+        """`worlds` or `transitions`; a config.yaml without the word is of transitions."""
+        return str(self.config.get("uncertainty", "transitions"))
+
 
 @dataclass(frozen=True)
 class Skipped:
@@ -121,7 +126,7 @@ def read_runs(root: str | Path, *, metrics: Sequence[str] | None = None) -> RunS
     root = Path(root)
     if not root.is_dir():
         raise InputError(f"{root} is not a folder; give the folder that holds the runs")
-    runs: dict[tuple[str, str, str, int], Run] = {}
+    runs: dict[tuple[Any, ...], Run] = {}
     found, skipped = [], []
     for folder in find_runs(root):
         try:
@@ -129,12 +134,12 @@ def read_runs(root: str | Path, *, metrics: Sequence[str] | None = None) -> RunS
         except InputError as error:
             skipped.append(Skipped(folder, str(error)))
     for run in told_apart(found):
-        folder = run.path
-        if run.identity in runs:
-            first = runs[run.identity].path
+        folder, own = run.path, (*run.identity, run.uncertainty)
+        if own in runs:
+            first = runs[own].path
             skipped.append(Skipped(folder, f"it is the same run as {first}, which was kept"))
         else:
-            runs[run.identity] = run
+            runs[own] = run
     return RunSet(tuple(runs.values()), tuple(skipped))
 
 
@@ -143,14 +148,16 @@ def told_apart(runs: Sequence[Run]) -> list[Run]:
 
     What shapes a whole population is no part of a method's label: `self_paced` in a KL ball and in
     a Wasserstein ball become `self_paced:divergence=kl` and `self_paced:divergence=wasserstein`.
+    Runs in worlds and in transitions are never compared by their settings.
     """
-    doubles: dict[tuple[str, str, str, int], list[Run]] = {}
+    doubles: dict[tuple[Any, ...], list[Run]] = {}
     for run in runs:
-        doubles.setdefault(run.identity, []).append(run)
-    names: dict[str, set[str]] = {}
+        doubles.setdefault((*run.identity, run.uncertainty), []).append(run)
+    names: dict[tuple[str, str], set[str]] = {}
     for same in doubles.values():
-        names.setdefault(same[0].method, set()).update(_differing([_settings(run) for run in same]))
-    return [_with_settings(run, names[run.method]) for run in runs]
+        own = names.setdefault((same[0].method, same[0].uncertainty), set())
+        own.update(_differing([_settings(run) for run in same]))
+    return [_with_settings(run, names[run.method, run.uncertainty]) for run in runs]
 
 
 def _settings(run: Run) -> Mapping[str, Any]:
@@ -198,6 +205,33 @@ def find_runs(root: str | Path) -> Iterator[Path]:
 
 def _links_to_run(path: Path) -> bool:
     return path.is_symlink() and RUN_FOLDER_NAME.fullmatch(path.name) is not None
+
+
+def check_uncertainty(out: str | Path, wanted: str) -> None:
+    """Refuse a folder that holds runs of the other form of uncertainty, in it or a level below.
+
+    What is of worlds and what is of transitions does not compare: ε is the radius of another ball,
+    and methods of one name are not the same.
+
+    Args:
+        out: where runs are to be written.
+        wanted: the form that they will be of, `worlds` or `transitions`.
+
+    Raises:
+        InputError: there are such runs.
+    """
+    for depth in ("*/config.yaml", "*/*/config.yaml"):
+        for file in sorted(Path(out).glob(depth)):
+            try:
+                found = read_config(file.parent)
+            except InputError:  # damaged: whoever reads that run will say so
+                continue
+            form = found.get("uncertainty", "transitions")
+            if "algorithm" in found and form != wanted:
+                raise InputError(
+                    f"{out} holds runs of uncertainty={form}, such as {file.parent.name}, and "
+                    f"these are of {wanted}; give another out, or uncertainty={form}"
+                )
 
 
 def read_info(folder: str | Path) -> Mapping[str, Any]:

@@ -37,6 +37,42 @@ def test_options_from_the_command_line():
     assert command.settings == {"tau": 0.01, "batch_size": 64}
 
 
+def test_uncertainty_from_the_command_line(tmp_path, capsys):
+    tyro = pytest.importorskip("tyro")
+    line = "--env Hopper --algorithm sac --out runs --methods self_paced"
+    assert tyro.cli(Train, args=line.split()).uncertainty == "worlds"
+    given = [*line.split(), "--uncertainty", "transitions", "--set", "draws=4"]
+    assert tyro.cli(Train, args=given).resolved["draws"] == 4
+    file = tmp_path / "tank.yaml"
+    file.write_text("sensor: 0.1\n")
+    made = tyro.cli(Train, args=[*line.split(), "--worlds", str(file)])
+    assert made.declared.sensor == 0.1
+    assert made.worlds_file["path"] == str(file)
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    said = capsys.readouterr().out
+    assert "--uncertainty {worlds,transitions}" in said
+    assert "--worlds {None}|PATH" in said
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--uncertainty balls", "Expected one of ('worlds', 'transitions')"),
+        ("--uncertainty transitions --worlds tank.yaml", "leave out one of the two"),
+        ("--worlds tank.yaml", "worlds file tank.yaml is no file"),
+        ("--set draws=4", "'draws' is about noise in every transition"),
+        ("--methods nominal", "use probes_only"),
+    ],
+)
+def test_uncertainty_that_does_not_fit(more, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = f"train --env Hopper --algorithm sac --out runs {more}"
+    assert main(line.split()) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("90", 90), ("90s", 90), ("9m", 540), ("1h30m", 5400), ("1.5h", 5400), ("1m5", 65)],

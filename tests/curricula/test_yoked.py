@@ -49,3 +49,14 @@ def test_a_folder_without_such_runs_is_an_error(tmp_path):
     write_run(tmp_path / "c", "fixed", 0, [0, 100], [1.0, 1.0])
     with pytest.raises(InputError, match="holds no self_paced run"):
         curriculum("yoked", {"yoked_to": str(tmp_path)}, 10, 0.9, KL())
+
+
+def test_only_runs_of_the_same_form_of_uncertainty_are_replayed(tmp_path):
+    write_run(tmp_path / "a", "self_paced", 0, [0, 100], [0.2, 0.2])
+    write_run(tmp_path / "b", "self_paced", 1, [0, 100], [0.6, 0.6])
+    (tmp_path / "b" / "config.yaml").write_text(yaml.safe_dump({"uncertainty": "worlds"}))
+    for worlds, radius in ((False, 0.2), (True, 0.6)):
+        rule = curriculum("yoked", {"yoked_to": str(tmp_path)}, 10, 0.9, KL(), worlds)
+        assert rule.epsilon(rule.init(0)) == pytest.approx(radius)
+    with pytest.raises(InputError, match=r"ε in metrics\.csv and uncertainty worlds; name"):
+        curriculum("yoked", {"yoked_to": str(tmp_path / "a")}, 10, 0.9, KL(), worlds=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hanging import no_hang
 
 from drspcrl.cli import main
@@ -86,6 +87,20 @@ def test_a_digest_does_not_say_where_its_run_was(run, tmp_path):
     keep_runs(run, tmp_path / "digest")
     (kept,) = read_runs(tmp_path / "digest").runs
     assert kept.config == {**read_run(run).config, "out": "Hopper-sac"}
+    assert "private" not in (kept.path / "config.yaml").read_text(encoding="utf-8")
+
+
+def test_a_digest_says_what_worlds_its_run_was_trained_in(run, tmp_path):
+    worlds = {"law": "ball", "sensor": 0.1, "parameters": [{"name": "leak", "nominal": 0.0}]}
+    file = {"path": "/home/someone/private/tank.yaml", "sha256": "0" * 64}
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    config |= {"uncertainty": "worlds", "worlds": worlds, "worlds_file": file, "out": "/x/runs"}
+    (run / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    keep_runs(run, tmp_path / "digest")
+    (kept,) = read_runs(tmp_path / "digest").runs
+    assert kept.uncertainty == "worlds"
+    assert kept.config["worlds"] == worlds
+    assert kept.config["worlds_file"] == file | {"path": "tank.yaml"}
     assert "private" not in (kept.path / "config.yaml").read_text(encoding="utf-8")
 
 

@@ -10,8 +10,12 @@ from drspcrl.envs import make
 from drspcrl.errors import InputError
 from drspcrl.experiments import cost
 from drspcrl.experiments.cost import Timing, bytes_of, members_that_fit, needs, rate_of
+from drspcrl.experiments.grid import load_grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.run import Options, plan_grid
+from drspcrl.trainer.collector import Collector
+from drspcrl.trainer.sizes import estimate
+from drspcrl.trainer.worlds import task_worlds
 
 SAC = Population("Hopper", "sac", ("vanilla", "fixed"), (0, 1, 2, 3, 4), 1_000_000)
 
@@ -36,6 +40,26 @@ def test_memory_limits_the_members():
     assert members_that_fit(SAC, 4.5 * room, 3) == 3
     assert members_that_fit(SAC, 1.0, None) == 1
     assert members_that_fit(SAC, None, None) >= 10
+
+
+@pytest.mark.parametrize("worlds", [None, {"physics": {"mass": 0.1}, "actuator": 0.0}])
+def test_a_plan_counts_the_worlds_that_a_training_keeps(worlds, tmp_path):
+    asked = replace(SAC, training={"worlds": worlds})
+    config = asked.config(tmp_path)
+    collector = Collector("Hopper", [0], 1)
+    size = task_worlds(config, collector).size
+    collector.env.close()
+    assert needs(asked) == estimate(config, *cost.SIZES["Hopper"], size)
+    transitions = replace(SAC, training={"uncertainty": "transitions"})
+    assert needs(asked).replay > needs(transitions).replay
+    plain = [replace(one, methods=("vanilla",)) for one in (asked, transitions)]
+    assert needs(plain[0]) == needs(plain[1])
+
+
+def test_the_grid_in_worlds_has_a_plan():
+    lines = plan_grid(load_grid("worlds"), None, Options(memory=1e12, device="cpu"))
+    assert len([line for line in lines if "1,000,000" in line]) == 12
+    assert any("420 pending" in line for line in lines)
 
 
 def test_a_rate_says_where_it_comes_from():

@@ -6,12 +6,14 @@ import pytest
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
-from drspcrl.experiments.grid import grid_names, load_grid, parse_grid
+from drspcrl.experiments.grid import Grid, grid_names, load_grid, parse_grid
+from drspcrl.experiments.population import Population
 from drspcrl.runs import RUN_FOLDER_NAME
 
 SHIPPED = {
     "paper": 420,
     "protocol": 290,
+    "worlds": 420,
     "quick": 6,
     "ablation-alpha": 75,
     "ablation-lambda": 75,
@@ -75,6 +77,18 @@ def test_variants_that_may_share_a_program_do():
     assert ppo.size == 25
 
 
+def test_grids_say_what_their_uncertainty_is():
+    forms = {name: load_grid(name).uncertainty for name in SHIPPED}
+    assert forms.pop("worlds") == "worlds"
+    assert set(forms.values()) == {"transitions"}
+    worlds, paper = load_grid("worlds"), load_grid("paper")
+    assert worlds.populations[0].methods == paper.populations[0].methods
+    assert {(p.algorithm, p.env) for p in worlds.populations} == {
+        (p.algorithm, p.env) for p in paper.populations
+    }
+    assert worlds.compare is None
+
+
 GROUP = "{algorithm: ppo, env: Hopper, methods: [vanilla], seeds: [0], steps: 10000}"
 
 
@@ -104,6 +118,44 @@ GROUP = "{algorithm: ppo, env: Hopper, methods: [vanilla], seeds: [0], steps: 10
 def test_a_file_that_does_not_fit_is_refused(text, message):
     with pytest.raises(InputError, match=message):
         parse_grid(text, "mine", Path())
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        ("{uncertainty: balls}", "uncertainty is 'balls'; choose one of worlds, transitions"),
+        ("{uncertainty: transitions, worlds: {sensor: 0.1}}", "leave out one of the two"),
+        ("{worlds: nowhere.yaml}", "nowhere.yaml is no file"),
+        ("{worlds: {colour: 1}}", "unknown entry 'colour'"),
+        ("{uncertainty: worlds}", "'draws' is about noise in every transition"),
+    ],
+)
+def test_uncertainty_that_does_not_fit_is_refused(training, message):
+    group = GROUP.replace("}", ", settings: {draws: 4}}")
+    with pytest.raises(InputError, match=message):
+        parse_grid(f"groups: [{group}]\ntraining: {training}", "mine", Path())
+
+
+def test_worlds_are_looked_for_beside_the_grid_file(tmp_path):
+    (tmp_path / "tank.yaml").write_text("sensor: 0.1\nlaw: ball\n")
+    for text in ("tank.yaml", "{sensor: 0.1, law: ball}"):
+        (tmp_path / "mine.yaml").write_text(f"groups: [{GROUP}]\ntraining: {{worlds: {text}}}")
+        (population,) = load_grid(tmp_path / "mine.yaml").populations
+        found = population.config(tmp_path).declared
+        assert found is not None
+        assert (found.sensor, found.law) == (0.1, "ball")
+        assert Population.of(population.plain()) == population
+    before = population.name
+    (tmp_path / "mine.yaml").write_text(f"groups: [{GROUP}]\ntraining: {{worlds: tank.yaml}}")
+    (tmp_path / "tank.yaml").write_text("sensor: 0.2\nlaw: ball\n")
+    assert load_grid(tmp_path / "mine.yaml").populations[0].name != before
+
+
+def test_both_forms_are_two_grids():
+    both = [Population("Hopper", "ppo", ("vanilla",), (k,), 10_000, {}, {"uncertainty": form})
+            for k, form in enumerate(("worlds", "transitions"))]  # fmt: skip
+    with pytest.raises(InputError, match="make a grid of each"):
+        Grid("mine", "mine", tuple(both))
 
 
 def test_names_that_are_no_grid():

@@ -10,8 +10,10 @@ from hanging import no_hang
 
 from drspcrl.errors import InputError
 from drspcrl.experiments.engine import Task
+from drspcrl.experiments.grid import parse_grid
 from drspcrl.experiments.local import LOGS, LocalEngine
 from drspcrl.experiments.manifest import MANIFEST, Manifest, Piece
+from drspcrl.experiments.run import Options, plan_grid, run_grid
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.worker import _can_go_on
 from drspcrl.trainer.stopping import Stop
@@ -34,14 +36,12 @@ def taken_up(out, grid, selection=ALL, most=99) -> Manifest:
 
 def begin(manifest: Manifest, piece: Piece, status: str = "finished") -> None:
     """What a training would leave of a piece, as far as a manifest looks."""
-    population = piece.population.plain()
-    own = {name: population[name] for name in ("env", "algorithm")}
-    shared = {name: population[name] for name in ("methods", "seeds", "settings")}
-    for run in piece.runs:
-        folder = manifest.out / run
+    config = piece.population.config(manifest.out)
+    for member in config.members:
+        folder = config.folder(member)
         folder.mkdir(parents=True)
         (folder / "run.json").write_text(json.dumps({"format_version": 1, "status": status}))
-        (folder / "config.yaml").write_text(yaml.safe_dump({**own, "population": shared}))
+        (folder / "config.yaml").write_text(yaml.safe_dump(config.describe(member)))
 
 
 def states(manifest: Manifest) -> list[str]:
@@ -136,6 +136,65 @@ def test_a_run_of_another_training_is_refused(out, tiny_grid):
     config.write_text(config.read_text().replace("- 4", "- 7"))
     with pytest.raises(InputError, match="holds a run of another training"):
         taken_up(out, tiny_grid())
+
+
+def test_a_folder_from_before_there_were_worlds_goes_on(out, tiny):
+    """Its manifest and config.yaml do not say `uncertainty`; pieces and logs keep their names."""
+    text = tiny(methods="vanilla, self_paced")
+    grid = parse_grid(text.replace("{log_every", "{uncertainty: transitions, log_every"), "", out)
+    manifest = taken_up(out, grid)
+    (piece,) = manifest.pieces.values()
+    begin(manifest, piece, "running")
+    content = json.loads((out / MANIFEST).read_text())
+    del content["pieces"][0]["population"]["training"]["uncertainty"]
+    (out / MANIFEST).write_text(json.dumps(content))
+    for run in piece.runs:
+        config = yaml.safe_load((out / run / "config.yaml").read_text())
+        del config["uncertainty"], config["worlds"]
+        (out / run / "config.yaml").write_text(yaml.safe_dump(config))
+    again = taken_up(out, grid)
+    assert states(again) == ["interrupted"]
+    assert list(again.pieces) == list(manifest.pieces)
+    # Its name in versions before there was the word.
+    assert (
+        piece.name == "probe_noise-ppo-envs_per_member_4-hidden__16__16_-miniba_e5415bda.f818429a"
+    )
+    with pytest.raises(InputError, match="no longer asks for in this way; give another --out"):
+        taken_up(out, parse_grid(text, "", out))
+
+
+def test_a_run_in_other_worlds_is_refused(out, tiny):
+    def grid(sensor: float):
+        text = tiny(methods="vanilla, self_paced")
+        return parse_grid(
+            text.replace("{log_every", f"{{worlds: {{sensor: {sensor}}}, log_every"), "", out
+        )
+
+    manifest = taken_up(out, grid(0.1))
+    (piece,) = manifest.pieces.values()
+    begin(manifest, piece)
+    assert states(taken_up(out, grid(0.1))) == ["finished"]
+    config = out / next(iter(piece.runs)) / "config.yaml"
+    described = yaml.safe_load(config.read_text())
+    described["worlds"]["sensor_unit"] = [0.5] * 4  # measured when it began
+    config.write_text(yaml.safe_dump(described))
+    assert states(taken_up(out, grid(0.1))) == ["finished"]
+    described["worlds"]["sensor"] = 0.3
+    config.write_text(yaml.safe_dump(described))
+    with pytest.raises(InputError, match="holds a run of another training"):
+        taken_up(out, grid(0.1))
+
+
+@pytest.mark.parametrize("work", [run_grid, plan_grid])
+def test_a_folder_with_runs_of_the_other_form_is_refused(out, tiny_grid, tiny, work):
+    manifest = taken_up(out, tiny_grid())
+    begin(manifest, next(iter(manifest.pieces.values())))
+    (out / MANIFEST).unlink()
+    before = sorted(out.rglob("*"))
+    text = tiny().replace("{log_every", "{uncertainty: transitions, log_every")
+    with pytest.raises(InputError, match="holds runs of uncertainty=worlds, such as probe_noise"):
+        work(parse_grid(text, "", out), out, Options())
+    assert sorted(out.rglob("*")) == before
 
 
 def test_one_grid_at_a_time(out, tiny_grid):

@@ -159,3 +159,23 @@ def test_a_piece_that_fails_is_retried_and_reported(tiny, tmp_path, limit, code)
     assert pieces[1]["attempts"] == 2
     if code:
         assert "(2 attempts): RuntimeError: broken in attempt 2" in told.stdout
+
+
+@pytest.mark.slow
+def test_a_grid_in_worlds_is_trained_evaluated_and_gone_on_with(tiny, tmp_path):
+    file, out = tmp_path / "mine.yaml", tmp_path / "out"
+    (tmp_path / "tank.yaml").write_text("{sensor: 0.1, sensor_unit: absolute}")
+    text = tiny(methods="vanilla, self_paced")
+    file.write_text(text.replace("{log_every", "{worlds: tank.yaml, log_every"))
+    assert run(file, out, "--time-limit", "1s").returncode == 3
+    assert run(file, out).returncode == 0
+    found = read_runs(out).runs
+    assert [(r.status, r.uncertainty, sorted(r.evaluations)) for r in found] == [
+        ("finished", "worlds", ["noise"])
+    ] * 4
+    assert {r.config["worlds"]["sensor"] for r in found} == {0.1}
+    assert "1 of 1 pieces are done already" in run(file, out).stdout
+    (tmp_path / "tank.yaml").write_text("{sensor: 0.2, sensor_unit: absolute}")
+    changed = run(file, out)
+    assert changed.returncode == 2
+    assert "no longer asks for in this way" in changed.stderr

@@ -25,6 +25,7 @@ ADVERSARY = {"wr2l_every": 2, "wr2l_pairs": 2, "wr2l_horizon": 20, "wr2l_states"
 
 def configured(out: Path, methods=("wr2l",), seeds=(3,), **changes) -> TrainConfig:
     given = {"env": "Hopper", "algorithm": "ppo", "steps": 256, "threads": 1}
+    given |= {"uncertainty": "transitions"}
     given |= {"log_every": 64, "checkpoint_every": 64}
     given |= {"evaluate_every": 128, "evaluate_episodes": 2}
     given |= {"settings": SMALL | ADVERSARY, "methods": methods, "seeds": seeds}

@@ -5,6 +5,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+import yaml
 from rich.console import Console
 
 from drspcrl.curricula import DEFAULTS
@@ -12,8 +13,11 @@ from drspcrl.errors import InputError
 from drspcrl.presets import ALGORITHMS, preset
 from drspcrl.trainer import TrainConfig, train
 from drspcrl.trainer.estimate import estimate
+from drspcrl.trainer.folder import check_unused
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
+from drspcrl.trainer.settings import TRANSITION_SETTINGS, WORLD_CURRICULUM
+from drspcrl.worlds.settings import WORLD_DEFAULTS
 
 QUIET = Console(quiet=True)
 
@@ -29,7 +33,10 @@ def config(**changes) -> TrainConfig:
         ({"algorithm": "td3"}, "algorithm is 'td3'; choose one of ppo, sac, ddpg"),
         ({"methods": ("selfpaced",)}, "unknown method 'selfpaced'; choose one of vanilla"),
         ({"methods": (3,)}, "method is 3; choose among vanilla"),
-        ({"methods": ("fixed:draws=16",)}, "changes draws, which all members of a population"),
+        (
+            {"methods": ("fixed:draws=16",), "uncertainty": "transitions"},
+            "changes draws, which all members of a population",
+        ),
         ({"methods": ("fixed:pacing=-1",)}, "pacing is -1; it must be above 0"),
         ({"methods": ("fixed:colour=red",)}, "sac has no setting 'colour'"),
         ({"methods": ("fixed:rate=1", "fixed:rate=1.0")}, "repetition"),
@@ -74,6 +81,87 @@ def test_refused_with_a_reason(changes, message):
         config(**changes)
 
 
+TRANSITIONS = {"uncertainty": "transitions"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"uncertainty": "balls"}, "uncertainty is 'balls'; choose one of worlds, transitions"),
+        (
+            TRANSITIONS | {"worlds": Path("tank.yaml")},
+            "worlds are declared, and uncertainty is tra",
+        ),
+        (TRANSITIONS | {"worlds": {"sensor": 0.1}}, "leave out one of the two"),
+        ({"methods": ("nominal",)}, "use probes_only, which has ε = 0 there"),
+        (TRANSITIONS | {"methods": ("probes_only",)}, "use nominal, which has ε = 0 there"),
+        ({"settings": {"draws": 8}}, "'draws' is about noise in every transition; .*--worlds"),
+        ({"settings": {"nominal": "single"}}, "give --uncertainty transitions"),
+        ({"methods": ("self_paced:sensor=0",)}, "'sensor' is about noise in every transition"),
+        (TRANSITIONS | {"settings": {"tilt": 1.0}}, "'tilt' is about worlds; leave out"),
+        (TRANSITIONS | {"settings": {"premium_bound": 0.1}}, "'premium_bound' is about worlds"),
+        (
+            {"settings": {"rule": "radius"}},
+            "rule is 'radius', which is not for uncertainty=worlds;",
+        ),
+        ({"methods": ("self_paced:rule=coordinate",)}, "choose one of price, keep"),
+        (TRANSITIONS | {"settings": {"rule": "price"}}, "choose one of coordinate, radius, lagr"),
+        ({"methods": ("self_paced:price_states=starts",)}, "changes price_states, which all mem"),
+        ({"settings": {"price_states": "ends"}}, "price_states is 'ends'; choose one of visited"),
+        ({"settings": {"probe_every": 1}}, "probe_every is 1; give a whole number of at least 2"),
+        ({"settings": {"tilt": -1}}, "tilt is -1; give a finite number of at least 0"),
+        ({"worlds": Path("no/such.yaml")}, "is no file of at most 1 MiB; give a YAML file"),
+        ({"worlds": {"colour": 1}}, "worlds has the unknown entry 'colour'; it may have law, phy"),
+        ({"worlds": [1]}, "worlds holds list; give entries such as sensor"),
+    ],
+)
+def test_what_does_not_fit_the_form_of_uncertainty_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        config(**changes)
+
+
+def test_a_file_of_worlds_is_what_it_holds(tmp_path):
+    file = tmp_path / "tank.yaml"
+    file.write_text("sensor: 0.1\nlaw: ball\n")
+    made = config(worlds=file)
+    assert made.declared is not None
+    assert (made.declared.sensor, made.declared.law) == (0.1, "ball")
+    described = made.describe(made.members[0])
+    assert described["worlds"]["law"] == "ball"
+    again = TrainConfig.of_run(described, Path("elsewhere"))
+    assert again.declared == made.declared
+    assert again.worlds_file == made.worlds_file
+    file.write_text("- 1\n")
+    with pytest.raises(InputError, match=f"{file} has changed since the run began"):
+        TrainConfig.of_run(described, Path("elsewhere"))
+
+
+def test_a_run_from_before_there_were_worlds_is_of_transitions():
+    old = config(methods=("self_paced",), uncertainty="transitions")
+    described = old.describe(old.members[0])
+    for new in ("uncertainty", "worlds"):
+        del described[new]
+    assert TrainConfig.of_run(described, Path("runs")) == old
+
+
+@pytest.mark.parametrize(("there", "asked"), [("worlds", "transitions"), ("transitions", "worlds")])
+def test_a_folder_holds_runs_of_one_form(there, asked, tmp_path):
+    earlier = config(out=tmp_path / "grid" / "group", uncertainty=there)
+    described = earlier.describe(earlier.members[0])
+    if there == "transitions":
+        del described["uncertainty"]  # as runs from before there were worlds
+    folder = earlier.folder(earlier.members[0])
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(described))
+    before = sorted(tmp_path.rglob("*"))
+    for out in (tmp_path / "grid", tmp_path / "grid" / "group"):
+        remedy = f"{out} holds runs of uncertainty={there}, .* give another out, or uncertainty="
+        with pytest.raises(InputError, match=remedy):
+            train(config(out=out, uncertainty=asked, methods=("fixed",)), QUIET)
+    assert sorted(tmp_path.rglob("*")) == before
+    check_unused(config(out=tmp_path / "grid" / "group", uncertainty=there, methods=("fixed",)))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -112,8 +200,12 @@ def test_no_name_leaves_the_output_folder(env):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_preset_is_usable(algorithm):
-    made = config(algorithm=algorithm)
-    assert made.resolved == preset(algorithm) | DEFAULTS
+    made = config(algorithm=algorithm, uncertainty="transitions")
+    paced = {name: value for name, value in DEFAULTS.items() if name not in WORLD_CURRICULUM}
+    assert made.resolved == preset(algorithm) | paced
+    in_worlds = {k: v for k, v in preset(algorithm).items() if k not in TRANSITION_SETTINGS}
+    asked = in_worlds | DEFAULTS | WORLD_DEFAULTS | {"rule": "price"}
+    assert config(algorithm=algorithm).resolved == asked
 
 
 def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
@@ -121,6 +213,16 @@ def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
     needed = estimate(made, 17, 6)
     assert 3.4e9 < needed.replay < 3.8e9
     assert needed.replay + needed.learning < 8 * 2**30
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_estimates_count_the_worlds_that_are_kept(algorithm):
+    """A replay holds 33/32 observations a transition and 2 an environment, a rollout three."""
+    made = config(algorithm=algorithm, methods=("self_paced",), steps=320_000)
+    without, needed = estimate(made, 17, 6), estimate(made, 17, 6, 10)
+    rows = made.resolved["rollout_size"] * 3 if algorithm == "ppo" else 330_000 + 2 * 8
+    assert needed.replay - without.replay == 4 * 10 * rows
+    assert needed.learning > without.learning
 
 
 @pytest.mark.parametrize(
@@ -137,7 +239,8 @@ def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
 def test_estimates_count_the_noise_draws(algorithm, changes, each):
     def needed(draws: int, *methods: str):
         settings = changes | {"draws": draws}
-        return estimate(config(algorithm=algorithm, methods=methods, settings=settings), 17, 6)
+        given = {"methods": methods, "settings": settings, "uncertainty": "transitions"}
+        return estimate(config(algorithm=algorithm, **given), 17, 6)
 
     assert needed(40, "fixed").learning - needed(8, "fixed").learning == 32 * each
     assert needed(40, "vanilla") == needed(8, "vanilla")
@@ -169,7 +272,8 @@ def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
         numbers = (np.int32(0),)
     members = loop.hyper, loop.uncertainty, loop._update_keys
     planned = loop._update.lower(loop.state, *seen, *members, *numbers).compile().memory_analysis()
-    made = config(env="HalfCheetah", algorithm=algorithm, methods=("fixed",), settings=given)
+    asked = {"methods": ("fixed",), "settings": given, "uncertainty": "transitions"}
+    made = config(env="HalfCheetah", algorithm=algorithm, **asked)
     needed = estimate(made, 17, 6).learning
     assert planned is not None
     assert planned.temp_size_in_bytes < needed < 3 * planned.temp_size_in_bytes
@@ -204,3 +308,5 @@ def test_every_setting_is_the_populations_or_a_members(algorithm):
     adversary = {f"wr2l_{f.name}" for f in fields(Settings)}
     known = {*POPULATION_SETTINGS, *hyper, *Scales._fields, *DEFAULTS, *levels, *adversary}
     assert set(resolve(algorithm, {}, 10_000)) <= known
+    each = {"probe_every", "anchor_every", "tilt"}  # see drspcrl.trainer.worlds
+    assert set(resolve(algorithm, {}, 10_000, "worlds")) <= known | each

@@ -14,7 +14,8 @@ METHODS = ("vanilla", "nominal", "fixed", "linear", "self_paced", "self_paced:pa
 
 
 def curricula(methods=METHODS, seeds=(0,)) -> Curricula:
-    config = TrainConfig("Hopper", "sac", Path("runs"), methods=methods, seeds=seeds)
+    given = {"methods": methods, "seeds": seeds, "uncertainty": "transitions"}
+    config = TrainConfig("Hopper", "sac", Path("runs"), **given)
     return Curricula(config, length=100_000, divergence=KL())
 
 

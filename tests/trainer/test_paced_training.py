@@ -30,6 +30,7 @@ def paced(request, small, tmp_path_factory):
             algorithm,
             out,
             env="probe/noise",  # its state can be restored: going on is exact
+            uncertainty="transitions",
             methods=METHODS,
             seeds=(0,),
             settings={**base.settings, **OWN},

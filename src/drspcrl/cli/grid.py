@@ -23,8 +23,8 @@ class Grid:
     """
 
     name: Annotated[str, tyro.conf.Positional]
-    """paper, protocol, quick, ablation-alpha, ablation-lambda, fixed-budget, divergences, wr2l, or
-    the path of a YAML file."""
+    """paper, protocol, worlds, quick, ablation-alpha, ablation-lambda, fixed-budget, divergences,
+    wr2l, or the path of a YAML file."""
     out: Path | None = None
     """Folder of the grid: its runs, manifest.json, logs/ and report/."""
     only: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -58,6 +59,9 @@ class Train(TrainConfig):
     it); the module is looked for in the working directory, too."""
     settings: Settings = field(default_factory=dict)
     """Hyper-parameters that differ from the preset, e.g. --set critic_lr=3e-4 hidden=[64,64]."""
+    worlds: Path | None = None
+    """YAML file with the tolerances that worlds are drawn from, e.g. tank.yaml; see
+    docs/worlds.md. Without it the default ones: physics, sensors and actuators."""
     time_limit: Duration = None
     """Stop cleanly with a checkpoint after this time: seconds, or a text such as 9m or 1h30m."""
 

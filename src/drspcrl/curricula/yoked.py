@@ -49,23 +49,29 @@ class Yoked:
 def yoked(setup: Setup) -> Yoked:
     """The mean ε of self_paced replayed, to tell adaptivity from a good schedule."""
     s = setup.settings
-    curve = mean_curve(s.yoked_to) if s.yoked_to else ()
+    form = "worlds" if setup.worlds else "transitions"
+    curve = mean_curve(s.yoked_to, form) if s.yoked_to else ()
     return Yoked(s.epsilon_start, setup.iterations, curve)
 
 
-def mean_curve(folder: str | Path) -> tuple[float, ...]:
+def mean_curve(folder: str | Path, uncertainty: str = "transitions") -> tuple[float, ...]:
     """Mean ε over all self_paced runs below a folder, at even fractions of their length.
+
+    Args:
+        folder: where the runs are.
+        uncertainty: what ε is the radius of; runs of the other form are passed over.
 
     Raises:
         InputError: there is no such run with an ε curve.
     """
     found = read_runs(folder, metrics=("step", "epsilon")).runs
-    curves = [_curve(run) for run in found if run.method.partition(":")[0] == "self_paced"]
+    paced = [run for run in found if run.method.partition(":")[0] == "self_paced"]
+    curves = [_curve(run) for run in paced if run.uncertainty == uncertainty]
     known = [curve for curve in curves if curve is not None]
     if not known:
         raise InputError(
             f"yoked_to is {shown(str(folder))}, which holds no self_paced run with ε in "
-            "metrics.csv; name a folder of such runs"
+            f"metrics.csv and uncertainty {uncertainty}; name a folder of such runs"
         )
     return tuple(np.mean(known, axis=0).tolist())
 

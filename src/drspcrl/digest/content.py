@@ -51,6 +51,8 @@ def _config_text(run: Run) -> str:
     if "out" not in run.config:
         return text
     config = {**run.config, "out": Path(str(run.config["out"])).name}
+    if isinstance(file := config.get("worlds_file"), dict):
+        config["worlds_file"] = {**file, "path": Path(str(file.get("path"))).name}
     return yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
 
 

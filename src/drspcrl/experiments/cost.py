@@ -3,19 +3,25 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import chdir
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import Population
 from drspcrl.reading import parse_yaml
+from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.sizes import Estimate, estimate
+
+if TYPE_CHECKING:
+    from drspcrl.envs.batch import BatchEnv
+    from drspcrl.envs.components import Components
 
 SIZES = {"Hopper": (11, 3), "HalfCheetah": (17, 6), "Walker2d": (17, 6), "Humanoid": (348, 17)}
 """Numbers in an observation and in an action of the tasks that everybody uses."""
@@ -62,7 +68,30 @@ def needs(population: Population) -> Estimate:
     Raises:
         InputError: an unknown task.
     """
-    return estimate(population.config(Path()), *task_sizes(population.env))
+    config = population.config(Path())
+    return estimate(config, *task_sizes(population.env), _coordinates(config))
+
+
+def _coordinates(config: TrainConfig) -> int:
+    """How many numbers describe a world of a population; 0 without worlds."""
+    if config.declared is None or all(member.plain for member in config.members):
+        return 0
+    from drspcrl.worlds.model import world_model
+
+    sizes = task_sizes(str(config.env))
+    return world_model(config.declared, _components(str(config.env)), *sizes).size
+
+
+@cache
+def _components(env: str) -> "Components | None":
+    """The physics components of a task; None where it has no MuJoCo model.
+
+    Raises:
+        InputError: an unknown task.
+    """
+    with _made(env) as made:
+        physics = made.simulation.physics
+        return None if physics is None else physics.components
 
 
 @cache
@@ -74,13 +103,22 @@ def task_sizes(env: str) -> tuple[int, int]:
     """
     if env.removesuffix("-v5") in SIZES:
         return SIZES[env.removesuffix("-v5")]
+    with _made(env) as made:
+        observation, action = made.observation_space.shape, made.action_space.shape
+    return observation[-1], action[-1]
+
+
+@contextmanager
+def _made(env: str) -> "Iterator[BatchEnv]":
+    """One environment of a task, for as long as it is looked at."""
     from drspcrl.envs import make
 
     with chdir("."):  # whatever a user's environment does
         made = make(env)
-        made.close()
-    observation, action = made.observation_space.shape, made.action_space.shape
-    return observation[-1], action[-1]
+        try:
+            yield made
+        finally:
+            made.close()
 
 
 def members_that_fit(population: Population, memory: float | None, most: int | None) -> int:

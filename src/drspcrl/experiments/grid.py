@@ -15,6 +15,7 @@ from drspcrl.presets import ablation
 from drspcrl.reading import parse_yaml
 from drspcrl.trainer.settings import POPULATION_SETTINGS
 from drspcrl.variants import Variant
+from drspcrl.worlds.declare import read_declared
 
 _MOST_EPISODES = 2**32
 _NAMES = {"title", "groups", "training", "evaluation", "report"}
@@ -61,12 +62,22 @@ class Grid:
     compare: str | None = None
 
     def __post_init__(self) -> None:
+        if len({population.uncertainty for population in self.populations}) > 1:
+            raise InputError(
+                f"grid {self.name} has uncertainty=worlds and uncertainty=transitions; make a grid "
+                "of each, with an --out of its own"
+            )
         seen: dict[str, str] = {}
         for population in self.populations:
             for folder in population.folders():
                 if folder in seen:
                     raise InputError(f"grid {self.name}: the run {folder} is in two groups")
                 seen[folder] = population.group
+
+    @property
+    def uncertainty(self) -> str:
+        """`worlds` or `transitions`, the same for all of its runs."""
+        return self.populations[0].uncertainty
 
     def folders(self) -> list[str]:
         """All run folders, relative to the grid's folder."""
@@ -124,7 +135,7 @@ def parse_grid(text: str, name: str, folder: Path) -> Grid:
     Args:
         text: the content of a grid file.
         name: what it is called.
-        folder: where a suite that is given as a path is looked for.
+        folder: where suites and worlds that are given as paths are looked for.
 
     Raises:
         InputError: it is not as it should be.
@@ -143,6 +154,9 @@ def _grid(content: Any, name: str, folder: Path) -> Grid:
     _check_names("it", content, _NAMES, {"groups"})
     training = content.get("training") or {}
     _check_names("training", training, set(TRAINING))
+    if isinstance(training.get("worlds"), str):
+        # What the file holds, so that every machine trains in the same worlds.
+        training = training | {"worlds": read_declared(folder / training["worlds"])[0].record()}
     if not isinstance(content["groups"], list) or not content["groups"]:
         raise InputError(f"groups is {shown(content['groups'])}; give a list of groups")
     populations: list[Population] = []

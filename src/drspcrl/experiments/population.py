@@ -13,8 +13,8 @@ from drspcrl.errors import InputError
 from drspcrl.trainer.config import TrainConfig
 
 TRAINING = (
-    *("log_every", "checkpoint_every", "evaluate_every", "evaluate_episodes"),
-    *("deterministic", "replay_memory", "tensorboard"),
+    *("uncertainty", "worlds", "log_every", "checkpoint_every", "evaluate_every"),
+    *("evaluate_episodes", "deterministic", "replay_memory", "tensorboard"),
 )
 """What a grid may say about training beside settings; the rest belongs to the machine."""
 
@@ -34,7 +34,7 @@ class Population:
         seeds: seeds of each method.
         steps: environment steps of each run.
         settings: hyper-parameters that all of its members share.
-        training: how it is logged and saved, see `TRAINING`.
+        training: its uncertainty, and how it is logged and saved, see `TRAINING`.
     """
 
     env: str
@@ -49,17 +49,23 @@ class Population:
         if len(str(self.env)) > _LONGEST_NAME:
             raise InputError(f"env has {len(self.env)} characters; give a task such as Hopper")
         # The configuration knows what fits; it also writes methods in their one way.
-        object.__setattr__(self, "methods", self.config(Path()).methods)
+        config = self.config(Path())
+        object.__setattr__(self, "methods", config.methods)
+        training = {**self.training, "uncertainty": config.uncertainty}
+        if self.training.get("worlds") is not None and config.declared is not None:
+            training["worlds"] = config.declared.record()  # whatever becomes of a file
+        object.__setattr__(self, "training", training)
         object.__setattr__(self, "seeds", tuple(self.seeds))
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Population":
-        """The population that `plain` described."""
+        """The population that `plain` described; one from before there were worlds has none."""
         names = {"env", "algorithm", "methods", "seeds", "steps", "settings", "training"}
         if set(plain) != names:
             raise InputError(f"a population has {sorted(plain)}; it needs {sorted(names)}")
         lists = {name: tuple(plain[name]) for name in ("methods", "seeds")}
-        return cls(**{**plain, **lists})
+        training = {"uncertainty": "transitions", **plain["training"]}
+        return cls(**{**plain, **lists, "training": training})
 
     def plain(self) -> dict[str, Any]:
         """As lists, dictionaries, texts and numbers."""
@@ -68,14 +74,26 @@ class Population:
     @property
     def base(self) -> str:
         """A digest of all but methods and seeds: what runs of one group share."""
-        rest = self.plain()
+        rest = self._told()
         del rest["methods"], rest["seeds"]
         return _digest(rest)
 
     @property
     def name(self) -> str:
         """A name for people and files, distinct for distinct populations."""
-        return f"{self.group}.{_digest(self.plain())}"
+        return f"{self.group}.{_digest(self._told())}"
+
+    @property
+    def uncertainty(self) -> str:
+        """`worlds` or `transitions`."""
+        return self.training["uncertainty"]
+
+    def _told(self) -> dict[str, Any]:
+        """What digests are of: transitions go without saying, as they once did."""
+        plain = self.plain()
+        if self.uncertainty == "transitions":
+            del plain["training"]["uncertainty"]
+        return plain
 
     @property
     def group(self) -> str:

@@ -19,6 +19,7 @@ from drspcrl.experiments.manifest import Manifest, Piece
 from drspcrl.experiments.plan import describe, duration, rows_of, timings
 from drspcrl.experiments.selection import Selection, parse_selection
 from drspcrl.report.write import check_target
+from drspcrl.runs import check_uncertainty
 from drspcrl.trainer.config import DEVICES
 from drspcrl.trainer.stopping import Stop
 
@@ -112,6 +113,8 @@ def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
     load_suite(grid.evaluation.suite)
     if out is not None and out.exists() and not out.is_dir():
         raise InputError(f"out {out} is a file; give a folder for the grid")
+    if out is not None:
+        check_uncertainty(out, grid.uncertainty)
     trust = (*grid.code, *options.trust)
     manifest = Manifest.read(out, trust) if out is not None else Manifest(Path())
     selection = parse_selection(options.only, grid.populations)
@@ -144,6 +147,7 @@ def run_grid(
         InputError: something does not fit, or another grid is at work in the folder.
     """
     load_suite(grid.evaluation.suite)
+    check_uncertainty(out, grid.uncertainty)
     selection, most = parse_selection(options.only, grid.populations), _most_members(grid, options)
     if options.report:
         check_target(out / REPORT)

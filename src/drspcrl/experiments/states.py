@@ -1,7 +1,8 @@
 """The state of a run as its folder tells it."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation.folders import result_path
@@ -52,8 +53,23 @@ def check_origin(folder: Path, population: Population) -> None:
     same = isinstance(shared, dict) and all(
         shared.get(name) == own[name] for name in ("methods", "seeds", "settings")
     )
-    if not same or any(found.get(name) != own[name] for name in ("env", "algorithm")):
+    same = same and all(found.get(name) == own[name] for name in ("env", "algorithm"))
+    if not same or not _same_uncertainty(found, population):
         raise InputError(
             f"{folder} holds a run of another training than this grid's; give another --out, or "
             "move it away"
         )
+
+
+def _same_uncertainty(found: Mapping[str, Any], population: Population) -> bool:
+    """Whether a run's config.yaml has the population's uncertainty, and its worlds."""
+    if found.get("uncertainty", "transitions") != population.uncertainty:
+        return False
+    asked = population.config(Path()).declared
+    there = found.get("worlds")
+    if asked is None or not isinstance(there, dict):
+        return asked is there
+    record = asked.record()
+    if isinstance(record["sensor_unit"], str) and isinstance(there.get("sensor_unit"), list):
+        record["sensor_unit"] = there["sensor_unit"]  # measured when the run began
+    return record == there

@@ -1,17 +1,24 @@
 """Everything a report shows, computed once and shared by tables, figures and page."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.report.curves import METRICS, Curves, curves_of_runs
-from drspcrl.report.names import TASK_ORDER, in_order, ordered_methods
+from drspcrl.report.names import (
+    TASK_ORDER,
+    algorithm_in,
+    in_order,
+    method_in,
+    ordered_algorithms,
+    ordered_methods,
+)
 from drspcrl.report.results import Results, restricted, results_of_paper, results_of_runs
 from drspcrl.report.summary import Aggregates, Headline, aggregates, headline
 from drspcrl.report.usable import usable
-from drspcrl.runs import DEFAULT_SUITE, RunSet, read_runs
+from drspcrl.runs import DEFAULT_SUITE, Run, RunSet, read_runs
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Collected:
     @property
     def algorithms(self) -> list[str]:
         """All algorithms, in the order of tables."""
-        return in_order({run.algorithm for run in self.found.runs}, ("ppo", "sac", "ddpg"))
+        return ordered_algorithms(run.algorithm for run in self.found.runs)
 
     @property
     def methods(self) -> list[str]:
@@ -68,9 +75,11 @@ def collect(source: Path, compare: str | None, command: str) -> Collected:
             f"no readable run folder at or below {source} ({len(found.skipped)} skipped{why}); "
             "give the folder that `drspcrl train --out` wrote"
         )
+    both = has_both_forms(found.runs)
+    found = replace(found, runs=as_reported(found.runs))
     suites = in_order({s for run in found.runs for s in run.evaluations}, (DEFAULT_SUITE,))
     results = {suite: results_of_runs(found.runs, suite) for suite in suites}
-    paper = results_of_paper() if compare else None
+    paper = results_of_paper(both) if compare else None
     return Collected(
         found=found,
         results=results,
@@ -82,6 +91,27 @@ def collect(source: Path, compare: str | None, command: str) -> Collected:
         paper=paper,
         command=command,
     )
+
+
+def has_both_forms(runs: Sequence[Run]) -> bool:
+    """Whether some runs are of worlds and others of transitions."""
+    return len({run.uncertainty for run in runs}) > 1
+
+
+def as_reported(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Runs as tables group and name them: what is of worlds apart from what is of transitions.
+
+    Both may have a method of one name, and it is not the same method. Where both occur, the
+    learner's name says which; in worlds two methods have other names.
+    """
+    both = has_both_forms(runs)
+
+    def reported(run: Run) -> Run:
+        form = run.uncertainty
+        algorithm = algorithm_in(run.algorithm, form) if both else run.algorithm
+        return replace(run, algorithm=algorithm, method=method_in(run.method, form))
+
+    return tuple(reported(run) for run in runs)
 
 
 def _headlines(ours: Results, paper: Results | None) -> dict[str, Headline]:

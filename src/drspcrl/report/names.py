@@ -10,9 +10,12 @@ from drspcrl.variants import Variant, label, parse
 METHOD_LABELS = {
     "vanilla": "Vanilla",
     "nominal": "Nominal",
+    "probes_only": "Probes only",
     "fixed": "Fixed",
+    "fixed_radius": "Dom. Rand. (fixed radius)",
     "linear": "Linear",
     "domain_randomization": "Dom. Rand.",
+    "random_radius": "Random radius",
     "accel": "ACCEL",
     "space": "SPACE",
     "linear_radius": "Linear √ε",
@@ -28,6 +31,9 @@ PERTURBATION_LABELS = {
     "observation": ("Observation noise", "σ"),
     "environment": ("Physics noise", "δ"),
 }
+# What two methods are in worlds: with a fixed radius, what practitioners call domain randomization;
+# with the paper's random ε, a random radius.
+METHODS_IN_WORLDS = {"fixed": "fixed_radius", "domain_randomization": "random_radius"}
 SETTING_SYMBOLS = {"pacing": "α", "rate": "λ", "epsilon_budget": "ε", "epsilon_start": "ε₀"}
 BALL_LABELS = {"kl": "KL", "chi2": "χ²", "tv": "TV", "cvar": "CVaR", "wasserstein": "W₂"}
 ALGORITHM_LABELS = {"ppo": "PPO", "sac": "SAC", "ddpg": "DDPG"}
@@ -57,9 +63,12 @@ class Look:
 _LOOKS = {
     "vanilla": Look("#4d4d4d", "#c8ccd2", "", "o"),
     "nominal": Look("#9a9a9a", "#858b94", "5 3", "X"),
+    "probes_only": Look("#9a9a9a", "#858b94", "5 3", "8"),
     "fixed": Look("#0072b2", "#4c9fe0", "", "s"),
+    "fixed_radius": Look("#0072b2", "#4c9fe0", "8 3", "H"),
     "linear": Look("#56b4e9", "#8fd3ff", "", "^"),
     "domain_randomization": Look("#cc79a7", "#e79bc6", "", "D"),
+    "random_radius": Look("#cc79a7", "#e79bc6", "8 3", "."),
     "accel": Look("#009e73", "#25c496", "", "v"),
     "space": Look("#e6a000", "#f5c345", "", "P"),
     "linear_radius": Look("#332288", "#9a8cf0", "5 3", "<"),
@@ -124,9 +133,36 @@ def written_changes(variant: Variant) -> list[str]:
     return pairs
 
 
+def method_in(method: str, uncertainty: str) -> str:
+    """A method as reports name it: in worlds two have other names, see `METHODS_IN_WORLDS`."""
+    if uncertainty != "worlds":
+        return method
+    try:
+        variant = parse(method)
+    except InputError:
+        return method
+    if variant.method not in METHODS_IN_WORLDS:
+        return method
+    return label(Variant(METHODS_IN_WORLDS[variant.method], variant.changes))
+
+
+def algorithm_in(algorithm: str, uncertainty: str) -> str:
+    """A learner with one form of uncertainty, where a report has both."""
+    return f"{algorithm}:{uncertainty}"
+
+
 def algorithm_label(algorithm: str) -> str:
     """The algorithm's name in tables and figures."""
-    return ALGORITHM_LABELS.get(algorithm, algorithm)
+    name, colon, uncertainty = algorithm.partition(":")
+    shown = ALGORITHM_LABELS.get(name, name)
+    return f"{shown} · {uncertainty}" if colon else shown
+
+
+def ordered_algorithms(names: Iterable[str]) -> list[str]:
+    """Algorithms in the order of tables, each with its forms of uncertainty side by side."""
+    known = list(ALGORITHM_LABELS)
+    forms = ("", ":transitions", ":worlds")
+    return in_order(names, [name + form for name in known for form in forms])
 
 
 def perturbation_label(perturbation: str) -> str:

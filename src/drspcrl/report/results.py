@@ -9,10 +9,11 @@ import numpy as np
 
 from drspcrl.data import PAPER_SEEDS, paper_results
 from drspcrl.report.names import (
-    ALGORITHM_LABELS,
     PERTURBATION_LABELS,
     TASK_ORDER,
+    algorithm_in,
     in_order,
+    ordered_algorithms,
     ordered_methods,
 )
 from drspcrl.runs import Evaluation, Run
@@ -44,7 +45,7 @@ class Results:
     @property
     def algorithms(self) -> list[str]:
         """Algorithms in the order of tables."""
-        return in_order({key[0] for key in self.cells}, ALGORITHM_LABELS)
+        return ordered_algorithms(key[0] for key in self.cells)
 
     def environments(self, algorithm: str) -> list[str]:
         """Tasks that have a cell with this algorithm."""
@@ -131,11 +132,19 @@ def _complete_runs(
     return dict(runs), dict(nominal)
 
 
-def results_of_paper() -> Results:
-    """The paper's tables: published means and intervals, one row [1, settings] per method."""
+def results_of_paper(both_forms: bool = False) -> Results:
+    """The paper's tables: published means and intervals, one row [1, settings] per method.
+
+    Args:
+        both_forms: whether learners are named with their form of uncertainty, here transitions.
+    """
     published = "published mean and 95% interval"
+
+    def named(algorithm: str) -> str:
+        return algorithm_in(algorithm, "transitions") if both_forms else algorithm
+
     cells = {
-        (c.algorithm, c.environment, c.method, (c.perturbation, c.level)): Estimate(
+        (named(c.algorithm), c.environment, c.method, (c.perturbation, c.level)): Estimate(
             c.mean, c.mean - c.ci95, c.mean + c.ci95, PAPER_SEEDS, published
         )
         for c in paper_results()

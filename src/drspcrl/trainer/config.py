@@ -148,7 +148,8 @@ class TrainConfig:
             found = declared({} if self.worlds is None else self.worlds)
         object.__setattr__(self, "_declared", found)
         if sha is not None:
-            noted = {"path": str(self.worlds), "sha256": sha}
+            # Absolute, so that the run is not measured by another file elsewhere.
+            noted = {"path": str(Path(str(self.worlds)).resolve()), "sha256": sha}
             object.__setattr__(self, "_worlds_file", noted)
 
     @property

@@ -26,7 +26,14 @@ from drspcrl.files import (
     write_durably,
 )
 from drspcrl.policy import POLICY_FILE, Policy, save_policy
-from drspcrl.runs import FORMAT_VERSION, METRICS_FILE, check_value, read_config, read_info
+from drspcrl.runs import (
+    FORMAT_VERSION,
+    METRICS_FILE,
+    check_uncertainty,
+    check_value,
+    read_config,
+    read_info,
+)
 from drspcrl.trainer.config import Member, TrainConfig
 from drspcrl.trainer.events import EventWriter
 
@@ -293,7 +300,10 @@ def held_new(config: TrainConfig) -> Iterator[list[RunFolder]]:
 
 
 def check_unused(config: TrainConfig) -> None:
-    """Raise an `InputError` if a member's folder already holds a run or cannot be made."""
+    """Raise an `InputError` if a member's folder already holds a run or cannot be made.
+
+    So does an output folder that holds runs of the other form of uncertainty.
+    """
     for path in map(config.folder, config.members):
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise InputError(f"{path} is a file or a link, where a run folder is to be made")
@@ -303,6 +313,7 @@ def check_unused(config: TrainConfig) -> None:
                 f"{path} already holds {what}; go on with `drspcrl resume`, choose another out, "
                 "or remove it"
             )
+    check_uncertainty(config.out, config.uncertainty)
     try:
         config.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

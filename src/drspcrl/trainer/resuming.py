@@ -46,7 +46,10 @@ def resume(
     """
     console = console or Console()
     found = populations(Path(folder), trust)
-    waiting = [replace(c, steps=_length(c, steps), time_limit=time_limit) for c in found]
+    waiting = [
+        replace(c, steps=_length(c, steps), time_limit=time_limit).read_from(c.worlds_file)
+        for c in found
+    ]
     waiting = [config for config in waiting if not _finished(config)]
     if not waiting:
         raise InputError(

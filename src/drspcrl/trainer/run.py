@@ -109,8 +109,8 @@ class Trainer:
             model = enter_worlds(config, collector, self.curricula.epsilon)
             worlds = world_uncertainty(config, model, self.curricula.epsilon)
         # Observations carry their world into the replay.
-        size = collector.observation_size + collector.coordinates
-        needed = estimate(config, size, collector.action_size)
+        sizes = collector.observation_size, collector.action_size, collector.coordinates
+        needed = estimate(config, *sizes)
         check_room(needed, config, device, memory)
         judged = config.evaluate_every > 0
         episodes = config.evaluate_episodes

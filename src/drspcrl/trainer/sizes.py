@@ -30,10 +30,20 @@ class Estimate:
         return f"replay {replay}, learning {learning}, disk {disk}"
 
 
-def estimate(config: TrainConfig, observation_size: int, action_size: int) -> Estimate:
-    """What a training will take; see `Estimate`."""
+def estimate(
+    config: TrainConfig, observation_size: int, action_size: int, coordinates: int = 0
+) -> Estimate:
+    """What a training will take; see `Estimate`.
+
+    Args:
+        config: the training.
+        observation_size: the task's own readings.
+        action_size: numbers in an action.
+        coordinates: of the world, which critics see behind the readings; 0 without worlds.
+    """
     settings, members = config.resolved, len(config.members)
     envs = settings["envs_per_member"]
+    observation_size += coordinates
     sizes = [observation_size + action_size, *settings["hidden"], 2 * action_size]
     weights = sum((a + 1) * b for a, b in pairwise(sizes))
     if config.algorithm == "ppo":
@@ -53,8 +63,8 @@ def estimate(config: TrainConfig, observation_size: int, action_size: int) -> Es
     # Checkpoints share replay blocks but for those that change, and hold the learner twice each
     # while a third is written.
     checkpoints = replay * 5 // 4 + 3 * 14 * weights * 4 if config.algorithm != "ppo" else learning
-    robust = not all(member.plain for member in config.members)
-    if robust and config.uncertainty == "transitions":
+    transitions = config.uncertainty == "transitions"
+    if transitions and not all(member.plain for member in config.members):
         learning += _draws(settings, observation_size, action_size)
     disk = rows * _ROW_BYTES + 2 * weights * 4 + checkpoints + 8192
     return Estimate(members * replay, members * learning, members * disk)

@@ -35,7 +35,7 @@ def measured(config: "TrainConfig") -> "TrainConfig":
         InputError: a reading that never changes.
     """
     worlds = config.declared
-    if worlds is None or not isinstance(worlds.sensor_unit, str):
+    if worlds is None or not in_worlds(config) or not isinstance(worlds.sensor_unit, str):
         return config
     absolute = worlds.sensor_unit == "absolute" or not (worlds.sensor or worlds.bias)
     known = isinstance(config.env, str) and config.env.removesuffix("-v5") in task_names()

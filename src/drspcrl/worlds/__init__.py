@@ -9,6 +9,7 @@ puts a batch of environments into worlds.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# A configuration needs what is declared, and must not load a simulator for it.
 _EXPORTS = {
     "Declared": "drspcrl.worlds.declare",
     "EpisodeWorlds": "drspcrl.worlds.episodes",

@@ -64,6 +64,7 @@ POLYGONS.h = ring(6, 0, [1.25]);
 POLYGONS.H = ring(6, Math.PI / 6, [1.25]);
 POLYGONS.p = ring(5, 0, [1.3]);
 POLYGONS[8] = ring(8, Math.PI / 8, [1.2]);
+POLYGONS["."] = ring(16, 0, [0.7]);
 
 function marker(method, x, y, size = 4) {
   const look = DATA.methods[method];
