@@ -128,7 +128,7 @@ def test_what_keep_ends_at_does_not_depend_on_the_budget(budget):
 def test_worlds_rules_have_their_place():
     with pytest.raises(InputError, match="rule is 'price', which is not for uncertainty=trans"):
         resolve("sac", {"rule": "price"}, 1000, "transitions")
-    with pytest.raises(InputError, match="rule is 'coordinate', .*choose one of price, keep"):
+    with pytest.raises(InputError, match=r"rule is 'coordinate', .*choose one of price, keep"):
         resolve("sac", {"rule": "coordinate"}, 1000, "worlds")
     assert resolve("sac", {}, 1000, "worlds")["rule"] == "price"
 

@@ -53,7 +53,8 @@ def estimate(config: TrainConfig, observation_size: int, action_size: int) -> Es
     # Checkpoints share replay blocks but for those that change, and hold the learner twice each
     # while a third is written.
     checkpoints = replay * 5 // 4 + 3 * 14 * weights * 4 if config.algorithm != "ppo" else learning
-    if not all(member.plain for member in config.members):
+    draws = config.uncertainty == "transitions"  # worlds cost what the plain learner costs
+    if draws and not all(member.plain for member in config.members):
         learning += _draws(settings, observation_size, action_size)
     disk = rows * _ROW_BYTES + 2 * weights * 4 + checkpoints + 8192
     return Estimate(members * replay, members * learning, members * disk)
