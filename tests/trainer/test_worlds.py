@@ -23,7 +23,8 @@ OFF_POLICY = {"hidden": [16], "batch_size": 32, "learning_starts": 40, "envs_per
 SMALL = {
     "sac": OFF_POLICY | {"curriculum_every": 64},
     "ddpg": OFF_POLICY | {"curriculum_every": 64},
-    "ppo": {"hidden": [16], "rollout_size": 64, "minibatches": 4, "envs_per_member": 8},
+    "ppo": {"hidden": [16], "rollout_size": 64, "minibatches": 4, "envs_per_member": 8}
+    | {"curriculum_every": 64},
 }
 
 
