@@ -23,6 +23,7 @@ BENCHMARKS = {
     "evaluation": "The paper's suite on one policy",
     "training_speed": "Whole trainings beside Stable-Baselines3 and SBX",
     "robust_cost": "Robust updates beside plain ones",
+    "worlds_cost": "Training in worlds beside plain training",
     "checkpoint": "Checkpoints of a run of a million steps",
 }
 PACKAGES = ("drspcrl", "jax", "mujoco", "gymnasium", "numpy", "scipy")

@@ -62,10 +62,7 @@ class Physics:
     @property
     def scales(self) -> np.ndarray:
         """The scales that are simulated, [num_envs, len(names)]."""
-        total = np.ones((self._backend.num_envs, len(self.names)))
-        for name in sorted(self._layers):  # one order, so that rounding is always the same
-            total *= self._layers[name]
-        return total
+        return self._total(np.arange(self._backend.num_envs))
 
     def set_scales(self, ids: np.ndarray, scales: np.ndarray, layer: str = CALLER) -> None:
         """Set one layer of scales for some simulations, at once and from the nominal values.
@@ -92,9 +89,14 @@ class Physics:
         self._layers[layer][ids] = scales
         self._write(ids)
 
+    def _total(self, ids: np.ndarray) -> np.ndarray:
+        total = np.ones((len(ids), len(self.names)))
+        for name in sorted(self._layers):  # one order, so that rounding is always the same
+            total *= self._layers[name][ids]
+        return total
+
     def _write(self, ids: np.ndarray) -> None:
-        total = self.scales[ids]
-        extended = np.concatenate([total, np.ones((len(ids), 1))], axis=1)
+        extended = np.concatenate([self._total(ids), np.ones((len(ids), 1))], axis=1)
         changed = False
         for field, index in self.components.index.items():
             factors = extended[:, index]

@@ -9,10 +9,14 @@ With discount γ and optimal actions:
 | `probe/two_step` | observation 0, then 1; reward 0, then 1; end | V(0) = γ, V(1) = 1 |
 | `probe/action` | observation s = ±1, reward −(a − s/2)², end | a* = s/2, V = 0 |
 | `probe/noise` | s' ~ N(a, (1+a)²), then reward s', end | Q(0,a) = γ(a − √(2ε)(1+a)) in a KL ball |
+| `probe/world` | reward 1 − θ − a² for ever (cut after 50 steps) | V(ω) = (1 − θ − E a²)/(1−γ) |
+
+`probe/world` takes the world parameter `theta`, nominally 0, and its observation is always 0: a
+policy sees the world's sensor bias b alone and acts π(b) + ν with the world's actuator noise ν.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -151,6 +155,33 @@ class NoiseReward(Probe):
         return np.where(last, observation[:, 0], drawn)[:, None], reward, last
 
 
+class WorldReward(Probe):
+    """What a world parameter, actuator noise and sensor bias cost is known; see the table."""
+
+    def __init__(self, num_envs: int):
+        super().__init__(num_envs)
+        self._theta = np.zeros(num_envs)
+
+    def set_world(self, i: int, values: Mapping[str, float]) -> None:
+        """See `Simulation`.
+
+        Raises:
+            InputError: a parameter that the task does not have.
+        """
+        if unknown := sorted(values.keys() - {"theta"}):
+            raise InputError(f"probe/world has no parameter {unknown[0]!r}; it has theta")
+        self._theta[i] = values["theta"]
+
+    def first(self, random: np.ndarray) -> np.ndarray:
+        """Always 0."""
+        return np.zeros((len(random), 1))
+
+    def move(self, observation, steps, action, random):
+        """Pay, and go on."""
+        reward = 1.0 - self._theta - np.square(action)
+        return observation.copy(), reward, np.zeros(len(action), bool)
+
+
 class Finite(Probe):
     """A finite MDP behind Box spaces: one-hot observations, actions by intervals of [−1, 1].
 
@@ -203,6 +234,7 @@ PROBES: dict[str, type[Probe]] = {
     "probe/two_step": TwoStep,
     "probe/action": ActionReward,
     "probe/noise": NoiseReward,
+    "probe/world": WorldReward,
 }
 
 

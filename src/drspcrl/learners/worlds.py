@@ -12,6 +12,7 @@ Observations carry the world behind the task's own readings, [..., O + W].
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -42,6 +43,8 @@ RADII = 11
 """Radii from 0 to ε_budget at which a signal says what the critic expects."""
 CANDIDATES = 64
 """Worlds over which a tilt is solved."""
+STARTS = 4
+"""Start states over whose mean a tilt judges a world."""
 STATES = 256
 """Visited states at which PPO's price is taken."""
 # Uses of a key beside the plain learner's, far from what `split` makes of the same key.
@@ -68,12 +71,12 @@ class Tilt(NamedTuple):
     Attributes:
         values: V of the candidates in order, [n].
         ratios: how much likelier the worst case makes each, [n]; 1 throughout without a tilt.
-        start: a start state at which worlds are valued, [O].
+        starts: start states at which worlds are valued, [STARTS, O].
     """
 
     values: Array
     ratios: Array
-    start: Array
+    starts: Array
 
 
 class WorldsState(NamedTuple):
@@ -119,7 +122,7 @@ class Worlds(Uncertainty):
         """No reward seen, no tilt."""
         del key, action_size
         level = jnp.zeros(CANDIDATES)
-        tilt = Tilt(level, jnp.ones(CANDIDATES), jnp.zeros(observation_size))
+        tilt = Tilt(level, jnp.ones(CANDIDATES), jnp.zeros((STARTS, observation_size)))
         return WorldsState(jnp.zeros(()), jnp.zeros(()), tilt)
 
     def disturbed(self, states: Array, world: Array, key: Array) -> NoisyInputs:
@@ -172,9 +175,10 @@ class Worlds(Uncertainty):
         values, _ = value(self.disturbed(following, world, target_key), target_z)
         weight = None
         if self.tilted and self.weighted:
-            start = jnp.broadcast_to(known.tilt.start, states.shape)
-            at_start, _ = value(self.disturbed(start, world, target_key), target_z)
-            weight = tilt_weight(known.tilt, at_start, strength.tilt)
+            at = at_starts(known.tilt.starts, world)
+            z = jnp.broadcast_to(target_z, (STARTS, *target_z.shape))
+            at_start, _ = value(self.disturbed(*at, target_key), z)
+            weight = tilt_weight(known.tilt, jnp.mean(at_start, axis=0), strength.tilt)
         judged = self.disturbed(states, world, actor_key), actor_z, weight
         return Backup(known, values, judged)
 
@@ -211,17 +215,20 @@ class Worlds(Uncertainty):
         strength: WorldStrength,
         key: Array,
     ) -> Told:
-        """See `Uncertainty`; the price is the target critics' mean, without entropy."""
-        del value
+        """See `Uncertainty`; the price is the target critics' mean, without entropy.
+
+        A tilt is solved with the value that `backup` asks for its ratios by.
+        """
         states, worlds = split_world(batch.observation, self.coordinates)
 
-        def valued(states: Array, world: Array, key: Array) -> Array:
+        def by(value: NoisyValue, states: Array, world: Array, key: Array) -> Array:
             noise_key, z_key = jax.random.split(key)
             z = normal(z_key, (*states.shape[:-1], self.model.actions))
-            return mean_value(self.disturbed(states, world, noise_key), z)[0]
+            return value(self.disturbed(states, world, noise_key), z)[0]
 
         scale = jnp.mean(jnp.abs(batch.reward))
-        told = self._told(known, valued, states, worlds, shown, strength, key)
+        valued, tilting = partial(by, mean_value), partial(by, value)
+        told = self._told(known, valued, tilting, states, worlds, shown, strength, key)
         return told._replace(signal=told.signal | {"reward_scale": scale})
 
     def look_ahead(
@@ -243,10 +250,9 @@ class Worlds(Uncertainty):
         values = value(jnp.concatenate([following, noise.world], axis=-1))
         weight = None
         if self.tilted and self.weighted:
-            start = normalization.standardise(moments, known.tilt.start[None])[0]
-            start = jnp.broadcast_to(start, noise.standard.shape)
-            at_start = value(jnp.concatenate([start, noise.world], axis=-1))
-            weight = tilt_weight(known.tilt, at_start, strength.tilt)
+            starts = normalization.standardise(moments, known.tilt.starts)
+            at_start = value(jnp.concatenate(at_starts(starts, noise.world), axis=-1))
+            weight = tilt_weight(known.tilt, jnp.mean(at_start, axis=0), strength.tilt)
         return Ahead(x, values, weight=weight)
 
     def conclude(
@@ -277,7 +283,8 @@ class Worlds(Uncertainty):
             return value(jnp.concatenate([standard, world], axis=-1))
 
         shown = rollout.shown
-        told = self._told(known, valued, flat[chosen], worlds[chosen], shown, strength, key)
+        visited = flat[chosen], worlds[chosen]
+        told = self._told(known, valued, valued, *visited, shown, strength, key)
         signal = told.signal | {"reward_scale": jnp.mean(jnp.abs(rollout.reward))}
         signal["probe_values"] = signal["probe_values"] * reward_scale
         return told._replace(signal=signal)
@@ -286,13 +293,17 @@ class Worlds(Uncertainty):
         self,
         known: WorldsState,
         valued: Any,
+        tilting: Any,
         states: Array,
         worlds: Array,
         shown: SignalInputs,
         strength: WorldStrength,
         key: Array,
     ) -> Told:
-        """The signal from states [B, O] in worlds [B, W], `valued` being V(s, f) by a key."""
+        """The signal from states [B, O] in worlds [B, W], `valued` being V(s, f) by a key.
+
+        So is `tilting`, as a tilt judges worlds.
+        """
         units_key, value_key, pool_key, start_key = jax.random.split(key, 4)
         at = _repeated(shown.starts, len(states)) if self.at_starts else states
         units = self.units(units_key, len(at))
@@ -308,7 +319,11 @@ class Worlds(Uncertainty):
         starts = _repeated(shown.starts, CANDIDATES)
         pool = self.units(pool_key, CANDIDATES)
         values = valued(starts, ρ * pool, start_key)
-        tilt, multiplier, weights = self._tilt(values, starts[0], strength)
+        first = _repeated(shown.starts, STARTS)
+        tilt, multiplier, weights = self._no_tilt(first)
+        if self.tilted:
+            in_each = tilting(*at_starts(first, ρ * pool), start_key)
+            tilt, multiplier, weights = self._tilt(jnp.mean(in_each, axis=0), first, strength)
         signal = {
             "price": jnp.maximum(0.0, -slope) / jnp.maximum(size, 1e-8),
             "slope": -slope,
@@ -345,19 +360,20 @@ class Worlds(Uncertainty):
         uniforms = jax.random.uniform(uniform_key, (n, len(KINDS) + 1))
         return self.model.unit_draws(normals, uniforms, jnp, erf)
 
+    def _no_tilt(self, starts: Array) -> tuple[Tilt, Array, Array]:
+        level = jnp.ones(CANDIDATES)
+        return Tilt(0.0 * level, level, starts), jnp.zeros(()), level / CANDIDATES
+
     def _tilt(
-        self, values: Array, start: Array, strength: WorldStrength
+        self, values: Array, starts: Array, strength: WorldStrength
     ) -> tuple[Tilt, Array, Array]:
         """The worst case over candidates of values [n]: as a function, its β*, its weights."""
         uniform = jnp.full(values.shape, 1.0 / len(values))
-        if not self.tilted:
-            level = jnp.zeros_like(values)
-            return Tilt(level, jnp.ones_like(values), start), jnp.zeros(()), uniform
         found = self.divergence.worst_case(values, uniform, jnp.asarray(strength.tilt))
         order = jnp.argsort(values)
         ratios = jnp.where(strength.tilt > 0, found.weights * len(values), 1.0)
         β = jnp.where(strength.tilt > 0, found.multiplier, 0.0)
-        return Tilt(values[order], ratios[order], start), β, found.weights
+        return Tilt(values[order], ratios[order], starts), β, ratios / len(values)
 
 
 def tilt_weight(tilt: Tilt, values: Array, τ: Array) -> Array:
@@ -369,6 +385,17 @@ def tilt_weight(tilt: Tilt, values: Array, τ: Array) -> Array:
     ratio = jnp.interp(values, tilt.values, tilt.ratios)
     ratio = ratio / jnp.maximum(jnp.mean(ratio), 1e-6)
     return lax.stop_gradient(jnp.where(τ > 0, ratio, 1.0))
+
+
+def at_starts(starts: Array, worlds: Array) -> tuple[Array, Array]:
+    """Each of the starts [S, O] in every world [..., W]: states and worlds [S, ..., O or W]."""
+    between = (1,) * (worlds.ndim - 1)
+    states = starts.reshape(len(starts), *between, starts.shape[-1])
+    shape = len(starts), *worlds.shape[:-1]
+    return (
+        jnp.broadcast_to(states, (*shape, starts.shape[-1])),
+        jnp.broadcast_to(worlds, (*shape, worlds.shape[-1])),
+    )
 
 
 def like(x: Array, shape_of: Array) -> Array:

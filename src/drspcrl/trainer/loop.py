@@ -112,6 +112,11 @@ class Loop(ABC):
         worlds = self.collector.worlds
         if worlds is None or not told:
             return told
+        if "pool" in told:
+            pool, weights = told.pop("pool"), told.pop("pool_weights")
+            tilted = np.asarray(self.uncertainty.tilt)[:, None] > 0
+            if self.learned:  # before that, values say nothing
+                worlds.set_pool(pool, np.where(tilted, weights, 0.0))
         return told | worlds.said(told["probe_values"])
 
     def _jit_deterministic(self) -> None:

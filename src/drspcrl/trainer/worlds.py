@@ -10,7 +10,7 @@ from rich.table import Table
 
 from drspcrl.envs.registry import make, task_names
 from drspcrl.errors import InputError
-from drspcrl.learners.worlds import Worlds, WorldStrength
+from drspcrl.learners.worlds import CANDIDATES, Worlds, WorldStrength
 from drspcrl.policy import stretch
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.uncertainty import DIVERGENCES
@@ -119,6 +119,7 @@ def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarra
         budgets,
         [Roles(own.probe_every, own.anchor_every) for own in numbers],
         [own["discount"] for own in each],
+        candidates=CANDIDATES if _sampled(config) else 0,
     )
     worlds.set_radius(epsilon)
     collector.enter(worlds)
@@ -131,7 +132,7 @@ def world_uncertainty(
     """What the members' learners are made with, and the numbers in which members differ."""
     each = [config.settings_of(member) for member in config.members]
     budgets = np.array(_budgets(config, each), np.float32)
-    tilts = np.array([own["tilt"] for own in each], np.float32) * (budgets > 0)
+    tilts = _tilts(config)
     shared = WorldSettings.of(config.resolved)
     form = Worlds(
         model,
@@ -143,6 +144,18 @@ def world_uncertainty(
     )
     radius = np.where(budgets > 0, epsilon, 0.0).astype(np.float32)
     return form, WorldStrength(radius, budgets, tilts)
+
+
+def _tilts(config: "TrainConfig") -> np.ndarray:
+    """τ of each member, 0 for one that is trained without worlds."""
+    pairs = [(member, config.settings_of(member)) for member in config.members]
+    return np.array([0.0 if member.plain else own["tilt"] for member, own in pairs], np.float32)
+
+
+def _sampled(config: "TrainConfig") -> bool:
+    """Whether the worlds of some member are drawn by a tilt."""
+    form = WorldSettings.of(config.resolved).tilt_form
+    return form == "sampled" and bool(_tilts(config).any())
 
 
 def _budgets(config: "TrainConfig", each: Sequence[Any]) -> list[float]:

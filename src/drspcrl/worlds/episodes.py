@@ -66,6 +66,7 @@ class EpisodeWorlds:
         roles: probes and anchors of each member.
         discount: γ of each member, [M].
         window: probes and anchors that are remembered for the critic's calibration.
+        candidates: unit draws among which a tilt chooses, see `set_pool`; 0 where none does.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class EpisodeWorlds:
         roles: Sequence[Roles],
         discount: Sequence[float],
         window: int = 32,
+        candidates: int = 0,
     ):
         self.model, self.env = model, env
         self.members, self.envs = len(seeds), env.num_envs // len(seeds)
@@ -105,6 +107,9 @@ class EpisodeWorlds:
         # Moving average of the anchors' returns, and the highest that it has been.
         self._level = np.full(self.members, np.nan)
         self._best = np.full(self.members, np.nan)
+        # What a tilt draws from; weights of 0 for the law itself.
+        self._pool = np.zeros((self.members, candidates, model.size))
+        self._pool_weights = np.zeros((self.members, candidates))
         self._rank = np.full(self.members, np.nan)
         self._error = np.full(self.members, np.nan)
         self._share = np.full(self.members, np.nan)
@@ -118,6 +123,16 @@ class EpisodeWorlds:
         """The radius of each member's coming episodes, [M]."""
         self.rho = np.where(self.active, np.asarray(rho, float), 0.0)
 
+    def set_pool(self, pool: np.ndarray, weights: np.ndarray) -> None:
+        """Draw the coming trained episodes among candidates, likelier ones more often.
+
+        Args:
+            pool: unit draws, [M, n, W].
+            weights: how likely each is, [M, n]; all 0 for a member that keeps to the law.
+        """
+        self._pool[:] = pool
+        self._pool_weights[:] = np.where(self.active[:, None], weights, 0.0)
+
     def begin(self, ids: np.ndarray) -> None:
         """Episodes are about to begin in some environments: draw their worlds."""
         for i in ids:
@@ -128,7 +143,8 @@ class EpisodeWorlds:
             role = self._roles[member].of(env, self.envs, episode)
             radius = {TRAINED: self.rho[member], PROBE: self._budget[member], ANCHOR: 0.0}[role]
             random = np.random.default_rng((_STREAM, self._seeds[member], env, episode))
-            self.features[i] = radius * self.model.draw(random)
+            draw = self._tilted if role == TRAINED else self._untilted
+            self.features[i] = radius * draw(member, random)
             self.role[i] = role
             self._episode[i] += 1
         self._apply(ids[np.repeat(self.active, self.envs)[ids]])
@@ -256,7 +272,20 @@ class EpisodeWorlds:
             self._set_parameters(np.flatnonzero(np.repeat(self.active, self.envs)))
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {k.removeprefix("_"): v for k, v in vars(self).items() if k in _SAVED}
+        found = {k.removeprefix("_"): v for k, v in vars(self).items() if k in _SAVED}
+        return {name: own for name, own in found.items() if own.size}
+
+    def _untilted(self, member: int, random: np.random.Generator) -> np.ndarray:
+        del member
+        return self.model.draw(random)
+
+    def _tilted(self, member: int, random: np.random.Generator) -> np.ndarray:
+        """A unit draw among a member's candidates; by the law where it has none."""
+        reached = np.cumsum(self._pool_weights[member])
+        if not (reached.size and reached[-1] > 0):
+            return self.model.draw(random)
+        chosen = np.searchsorted(reached, reached[-1] * random.random(), side="right")
+        return self._pool[member, min(chosen, len(reached) - 1)]
 
     def _apply(self, ids: np.ndarray) -> None:
         if not ids.size:
@@ -279,6 +308,7 @@ _SAVED = (
     *("rho", "features", "role", "_episode", "_first", "_gain", "_weight", "_plain"),
     *("_count", "_return", "_ring_first", "_ring_world", "_ring_gain", "_ring_return"),
     *("_ring_probe", "_ended", "_level", "_best", "_rank", "_error", "_share"),
+    *("_pool", "_pool_weights"),
 )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,11 @@ class WorldModel:
 
     def columns(self, kind: str) -> np.ndarray:
         """The coordinates of a kind."""
-        return np.flatnonzero(self.kind == KINDS.index(kind))
+        return self._columns[kind]
+
+    @cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {kind: np.flatnonzero(self.kind == k) for k, kind in enumerate(KINDS)}
 
     @property
     def mean_square(self) -> float:
@@ -211,7 +216,8 @@ def _physics_of(physics: Mapping[str, float], components: Components | None) -> 
     """The components that are declared, with their tolerances; one by one beats by family."""
     default = physics.keys() == set(DEFAULT_PARAMETERS)
     if components is None:
-        if not default and any(physics.values()):
+        # What is declared without a word holds as far as the task has it; what was asked for, not.
+        if physics != Declared().physics and any(physics.values()):
             raise InputError(
                 f"worlds: physics has {', '.join(physics)}, and this task has no MuJoCo model; "
                 "declare its own parameters instead, see Parameter"

@@ -44,7 +44,7 @@ def check_set_world(env: BatchEnv, parameters: Sequence[Parameter]) -> None:
         InputError: `set_world` is missing, raises, returns something, or compounds.
     """
     nominal = {parameter.name: float(parameter.nominal) for parameter in parameters}
-    away = {p.name: p.nominal + (-1.0 if p.law == "below" else 1.0) * p.size for p in parameters}
+    away = {p.name: _distant(p) for p in parameters}
     env.simulation.set_world(0, nominal)
     before = _episode(env)
     again = _episode(env)
@@ -61,6 +61,13 @@ def check_set_world(env: BatchEnv, parameters: Sequence[Parameter]) -> None:
             f"went differently; set {', '.join(nominal)} from the values that set_world is given, "
             "never from what they were before"
         )
+
+
+def _distant(parameter: Parameter) -> float:
+    """Another value of a parameter, one that makes sense."""
+    sign = -1.0 if parameter.law == "below" else 1.0
+    value = parameter.nominal + sign * parameter.size
+    return float(min(max(value, parameter.low), parameter.high))
 
 
 def _episode(env: BatchEnv) -> np.ndarray:

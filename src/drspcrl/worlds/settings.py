@@ -41,6 +41,11 @@ class WorldSettings:
                 raise InputError(
                     f"{name} is {value!r}; give a whole number of at least 2, or 0 for none"
                 )
+        if self.probe_every == self.anchor_every == 2:
+            raise InputError(
+                "probe_every and anchor_every are both 2, which leaves no episode to train on; "
+                "make one of them larger"
+            )
         if not isinstance(self.bounded_targets, bool):
             raise InputError(f"bounded_targets is {self.bounded_targets!r}; give true or false")
         number = isinstance(self.tilt, int | float) and not isinstance(self.tilt, bool)

@@ -1,0 +1,116 @@
+"""The law of worlds: moments in closed form, NumPy and JAX alike, Wasserstein radii."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.scipy.special import erf
+
+from drspcrl.envs.registry import make
+from drspcrl.worlds import Parameter, declared, world_model
+from drspcrl.worlds.declare import KINDS, REACH
+from drspcrl.worlds.model import WorldModel
+
+DRAWS = 200_000
+# E min(n², c²) = (2Φ(c) − 1) − 2cφ(c) + 2c²(1 − Φ(c)), E min(|n|, c) = 2(φ(0) − φ(c)) + 2c(1−Φ(c))
+_PHI = math.exp(-(REACH**2) / 2) / math.sqrt(2 * math.pi)
+_TAIL = math.erfc(REACH / math.sqrt(2)) / 2
+SECOND = 1 - 2 * _TAIL - 2 * REACH * _PHI + 2 * REACH**2 * _TAIL
+FIRST = 2 * (1 / math.sqrt(2 * math.pi) - _PHI) + 2 * REACH * _TAIL
+
+
+def model(**changes) -> WorldModel:
+    """One coordinate of every law and kind; no MuJoCo model."""
+    parameters = tuple(
+        Parameter(law, 1.0, 0.5, law) for law in ("normal", "uniform", "above", "below")
+    )
+    given = {"sensor": 0.1, "actuator": 0.2, "bias": 0.3, "parameters": parameters} | changes
+    return world_model(declared(given), None, 2, 1)
+
+
+def draws(model: WorldModel, n: int = DRAWS) -> np.ndarray:
+    random = np.random.default_rng(0)
+    return model.unit_draws(
+        random.standard_normal((n, model.size)), random.random((n, len(KINDS) + 1))
+    )
+
+
+@pytest.mark.parametrize("present", [0.3, 1.0])
+def test_moments_are_those_of_the_laws(present):
+    worlds = model(presence=dict.fromkeys(KINDS, present))
+    u = draws(worlds)
+    mean = dict(zip(worlds.names, u.mean(axis=0), strict=True))
+    square = dict(zip(worlds.names, (u * u).mean(axis=0), strict=True))
+    # Standard errors are below 1/√DRAWS = .0022; six of them at the most.
+    expected = {"normal": (0, SECOND), "uniform": (0, 1 / 3), "above": (FIRST, SECOND)}
+    expected |= {"below": (-FIRST, SECOND), "sensor": (FIRST, SECOND), "actuator": (FIRST, SECOND)}
+    expected |= {"bias:0": (0, SECOND), "bias:1": (0, SECOND)}
+    assert set(expected) == set(worlds.names)
+    for name, (first, second) in expected.items():
+        assert mean[name] == pytest.approx(present * first, abs=0.013), name
+        assert square[name] == pytest.approx(present * second, abs=0.02), name
+    assert np.abs(u).max() <= REACH
+    assert np.mean(np.all(u[:, worlds.columns("bias")] == 0, axis=1)) == pytest.approx(
+        1 - present, abs=0.007
+    )
+
+
+def test_kinds_are_there_or_not_as_a_whole_and_each_by_itself():
+    worlds = model()
+    there = draws(worlds)[:, [worlds.columns(kind)[0] for kind in KINDS if kind != "physics"]] != 0
+    whole = draws(worlds)[:, worlds.columns("parameters")] != 0
+    assert np.all(whole.all(axis=1) == whole.any(axis=1))
+    np.testing.assert_allclose(np.corrcoef(there.T), np.eye(4), atol=0.013)
+
+
+@pytest.mark.parametrize("law", ["sphere", "ball"])
+def test_mean_square_is_that_of_the_draws_and_the_radius_one_of_wasserstein(law):
+    worlds, sphere = model(law=law), model()
+    found = np.mean(np.sum(draws(worlds) ** 2, axis=1))
+    assert worlds.mean_square == pytest.approx(found, rel=0.01)
+    # From a point mass every coupling is the product: W₂(P_ρ, δ₀)² = E|ρu|².
+    assert worlds.mean_square == sphere.mean_square / (3 if law == "ball" else 1)
+
+
+def test_the_ball_shortens_one_direction_evenly():
+    sphere, ball = draws(model(), 2000), draws(model(law="ball"), 2000)
+    there = np.any(sphere != 0, axis=1)
+    size = np.linalg.norm(sphere[there], axis=1)
+    share = np.linalg.norm(ball[there], axis=1) / size
+    np.testing.assert_allclose(ball[there], share[:, None] * sphere[there], atol=1e-12)
+    for level in (0.25, 0.5, 0.75):  # standard error below .012
+        assert np.mean(share < level) == pytest.approx(level, abs=0.05)
+
+
+@pytest.mark.parametrize("law", ["sphere", "ball"])
+def test_numpy_and_jax_make_the_same_of_the_same_numbers(law):
+    worlds, random = model(law=law), np.random.default_rng(0)
+    normal = random.standard_normal((1000, worlds.size)).astype(np.float32)
+    uniform = random.random((1000, len(KINDS) + 1)).astype(np.float32)
+    here = worlds.unit_draws(normal.astype(float), uniform.astype(float))
+    there = worlds.unit_draws(jnp.asarray(normal), jnp.asarray(uniform), jnp, erf)
+    np.testing.assert_allclose(np.asarray(there), here, atol=1e-6)
+    np.testing.assert_array_equal(np.asarray(there) == 0, here == 0)
+
+
+def test_values_and_scales_are_of_the_declared_tolerances():
+    worlds = model()
+    f = np.zeros((1, worlds.size))
+    f[0, worlds.columns("parameters")] = [2.0, -1.0, 0.5, -0.5]
+    np.testing.assert_allclose(worlds.values(f), [[2.0, 0.5, 1.25, 0.75]])
+    components = make("Hopper").physics.components
+    hopper = world_model(declared({"physics": {"mass": 0.1}}), components, 11, 3)
+    f = np.ones((1, hopper.size))
+    scales = hopper.scales(f, len(components.names))
+    masses = components.select(["mass"])
+    np.testing.assert_allclose(scales[0, masses], np.exp(0.1))
+    assert np.all(np.delete(scales[0], masses) == 1.0)
+
+
+def test_what_is_trained_against_is_said_in_the_users_units():
+    table = {name: span for name, _, span in model().describe(2.0)}
+    assert table["uniform"] == "0 to 2"
+    assert table["above"] == "1 to 2"
+    assert table["below"] == "0 to 1"
+    assert table["sensor noise"] == "0.2"
