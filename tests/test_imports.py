@@ -23,7 +23,8 @@ ALLOWED = {
     "nominal": {"divergences"},
     "envs": {"perturbations"},
     "perturbations": {"envs"},
-    "learners": {"divergences", "nominal", "policy"},
+    "worlds": {"envs"},
+    "learners": {"divergences", "nominal", "policy", "worlds"},
     "curricula": {"divergences", "runs"},
     "baselines": {"learners", "envs", "perturbations", "divergences", "nominal"},
     "policy": {"runs"},
@@ -33,7 +34,7 @@ ALLOWED = {
     "digest": {"runs", "packed"},
     "statistics": {"data", "runs"},
     "report": {"statistics", "runs", "data", "variants"},
-    "evaluation": {"envs", "perturbations", "runs"},
+    "evaluation": {"envs", "perturbations", "runs", "statistics", "worlds"},
     "video": {"evaluation", "envs", "perturbations", "policy", "runs"},
     "export": {"envs", "policy", "runs"},
     "presets": {"variants"},
@@ -41,7 +42,7 @@ ALLOWED = {
     "checkpoint": set(),
     "trainer": {
         *("learners", "curricula", "nominal", "divergences", "baselines", "envs", "variants"),
-        *("perturbations", "evaluation", "policy", "runs", "presets", "checkpoint"),
+        *("perturbations", "evaluation", "policy", "runs", "presets", "checkpoint", "worlds"),
     },
 }
 TOP = {"cli", "experiments", "__init__", "__main__"}
@@ -58,6 +59,7 @@ WITHOUT_JAX = (
     "export",
     "envs",
     "perturbations",
+    "worlds",
     "data",
 )
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "resume": "Resume",
     "grid": "Grid",
     "evaluate": "Evaluate",
+    "stress": "Stress",
     "report": "Report",
     "render": "Render",
     "export": "Export",
