@@ -38,7 +38,7 @@ def test_a_foreign_policy_on_an_own_environment(worlds, tmp_path, capsys):
 
 def test_a_run_folder_keeps_its_result(tmp_path, capsys):
     folder = make_run(tmp_path, 0)
-    options = ["--parameters", "gravity", "--budget", 150, "--episodes", 1, "--steps", 5]
+    options = ["--parameters", "gravity", "--budget", 180, "--episodes", 1, "--steps", 5]
     assert run(folder, *options, "--threads", 1) == 0
     content = json.loads((folder / "stress.json").read_text())
     assert content["env"] == "Hopper"

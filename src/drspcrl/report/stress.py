@@ -17,6 +17,7 @@ COLUMNS = (
     *("what it consists of", "worst world within", "return there"),
 )
 _PARTS = 3
+_LARGEST = 1 << 24  # bytes
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ def stress_table(runs: Sequence[Run]) -> StressTable:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
+        if path.stat().st_size > _LARGEST:
+            raise InputError(f"has more than {_LARGEST:,} bytes, which stress never writes")
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot be read: {' '.join(str(error).split())}") from None

@@ -177,5 +177,5 @@ class Player:
         """A world f [W] in the user's words; what is as in the simulator is left out."""
         own = features[self.space.columns]
         names, words = self.space.names, self.space.words
-        parts = [f"{names[k]} {words(k, own[k])}" for k in np.flatnonzero(own)]
+        parts = [f"{names[k]} {words(k, own[k])}" for k in np.flatnonzero(own).tolist()]
         return ", ".join(parts) or "of the simulator"

@@ -157,14 +157,18 @@ class StressResult:
 
     def _rows(self) -> list[str]:
         within = f"worst within {self.info['question']['within']:g}"
-        head = ("parameter", "unit", "alone down to", "alone up to", "nearest failing", within)
-        rows = [head]
+        head: tuple[str, ...] = (
+            "parameter",
+            "unit",
+            "alone down to",
+            "alone up to",
+            "nearest failing",
+            within,
+        )
+        rows: list[tuple[str, ...]] = [head]
         for k, name in enumerate(self.space.names):
             ends = {side.sign: self._end(side) for side in self.sides(k)}
-            found = [
-                "–" if one is None else self.space.words(k, float(one.point[k]))
-                for one in (self.nearest, self.worst)
-            ]
+            found = [self._component(one, k) for one in (self.nearest, self.worst)]
             unit = self.space.unit(k)
             rows.append((name, unit, ends.get(-1, "–"), ends.get(1, "–"), found[0], found[1]))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -175,6 +179,12 @@ class StressResult:
         beyond = any(side.crossing is None for side in self.alone)
         note = "≤, ≥: it holds so far, and further was not looked; –: it cannot go that way"
         return [*lines, note] if beyond else lines
+
+    def _component(self, found: Found | None, coordinate: int) -> str:
+        if found is None:
+            return "–"
+        x = float(found.point[coordinate])
+        return self.space.words(coordinate, x) if x else "as is"
 
     def _end(self, side: Side) -> str:
         reached = side.furthest if side.crossing is None else side.crossing

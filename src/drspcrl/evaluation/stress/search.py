@@ -34,6 +34,8 @@ POLISH = 5
 _RUN = 25  # generations from which on a search is worth beginning again elsewhere
 RUNS = 3
 _STALE = 20  # generations without progress after which it is begun again
+LEADS = 8
+"""Directions that are tried before the search for the worst world begins."""
 FINALISTS = 5
 """Worlds among which the worst is chosen, by episodes of their own."""
 _STREAM = 0x73747265
@@ -230,7 +232,7 @@ class Search:
         """
         last = self.ledger.played + budget - self.cost(RUNS)
         ends = []
-        for search in self._runs(lead, last):
+        for search in self._runs(self._best_lead(lead, radius), last):
             lowest = np.inf
             while self._affords(last):
                 z = np.array([search.cma.ask() for _ in range(self.population)])
@@ -245,6 +247,13 @@ class Search:
         self.returns(np.array(finalists))
         lowest_first = (self.points[k] for k in self._lowest_within(radius))
         return np.array([*finalists, *islice(lowest_first, FINALISTS - len(finalists))])
+
+    def _best_lead(self, lead: np.ndarray, radius: float) -> np.ndarray:
+        """Of a lead and the directions of the worst worlds so far, which is worst at the radius."""
+        worst = np.argsort(self.means, kind="stable")[: LEADS - 1]
+        seen = np.array([self.points[k] for k in worst if np.any(self.points[k])])
+        leads = self.space.directions(np.vstack([lead[None], seen.reshape(-1, self.space.size)]))
+        return leads[np.argmin(self.returns(self.space.inside(leads, radius)))]
 
     def _lowest_within(self, radius: float) -> np.ndarray:
         """The worlds within a radius, those with the lowest mean return first."""

@@ -21,6 +21,7 @@ from drspcrl.evaluation.stress.question import Question
 from drspcrl.evaluation.stress.result import Found, StressResult
 from drspcrl.evaluation.stress.search import (
     FINALISTS,
+    LEADS,
     POLISH,
     RAY,
     RUNS,
@@ -225,7 +226,7 @@ def _check_budget(question: Question, space: Space) -> None:
     # Scan and one halving of each parameter may take no more than their share.
     alone = axes * (len(SCAN) + 1)
     rest = 1 + 2 * (2 + 2 * len(RAY) + generation + POLISH * len(RAY) + space.size)
-    rest += RUNS
+    rest += LEADS + RUNS
     worlds = alone + rest
     needed = max(
         question.episodes * worlds + _REPLAYED * _FEWEST_FRESH,
@@ -286,7 +287,7 @@ def _space(env: Env, worlds: Any, question: Question) -> tuple[Space, dict[str, 
     finally:
         one.close()
     what = says.record() | ({} if unit is None else {"sensor_unit": unit.tolist()})
-    values = () if physics is None else physics.nominal.tolist()
+    values: list[float] = [] if physics is None else physics.nominal.tolist()
     nominal = dict(zip(names, values, strict=True))
     return Space(model, columns, nominal, relative, question.shape), what
 
