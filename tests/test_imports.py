@@ -37,7 +37,7 @@ ALLOWED = {
     "digest": {"runs", "packed", "policy", "checkpoint"},
     "statistics": {"data", "runs"},
     "report": {"statistics", "runs", "data", "variants"},
-    "evaluation": {"envs", "perturbations", "runs"},
+    "evaluation": {"envs", "perturbations", "runs", "statistics", "worlds"},
     "video": {"evaluation", "envs", "perturbations", "policy", "runs"},
     "export": {"envs", "policy", "runs"},
     "presets": {"variants"},
@@ -81,6 +81,7 @@ WITHOUT_JAX = (
     "envs",
     "worlds",
     "perturbations",
+    "worlds",
     "data",
 )
 

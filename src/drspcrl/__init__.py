@@ -23,6 +23,7 @@ _EXPORTS = {
     "evaluate": "drspcrl.evaluation",
     "load_policy": "drspcrl.policy",
     "resume": "drspcrl.trainer",
+    "stress": "drspcrl.evaluation.stress",
     "train": "drspcrl.trainer",
 }
 _SUBPACKAGES = (
@@ -64,6 +65,7 @@ __all__ = [
     "resume",
     "runs",
     "statistics",
+    "stress",
     "tabular",
     "train",
     "trainer",
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     )
     from drspcrl.errors import InputError
     from drspcrl.evaluation import evaluate
+    from drspcrl.evaluation.stress import stress
     from drspcrl.policy import load_policy
     from drspcrl.trainer import TrainConfig, resume, train
 

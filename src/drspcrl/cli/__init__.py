@@ -18,6 +18,7 @@ COMMANDS = {
     "resume": "Resume",
     "grid": "Grid",
     "evaluate": "Evaluate",
+    "stress": "Stress",
     "report": "Report",
     "render": "Render",
     "export": "Export",

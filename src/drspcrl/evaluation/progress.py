@@ -84,10 +84,20 @@ def _lines(total: int, title: str) -> Progress:
         if now - latest >= _SECONDS_BETWEEN_LINES or done == total:
             latest = now
             rate = steps_done / max(1e-9, now - begin)
+            left = (now - begin) * (total - done) / max(1, done)
+            told = "" if done >= total else f", about {_duration(left)} left"
             print(
-                f"{printable(title)}: {done} of {total} episodes, {rate:,.0f} steps/s",
+                f"{printable(title)}: {done} of {total} episodes, {rate:,.0f} steps/s{told}",
                 file=sys.stderr,
                 flush=True,
             )
 
     return advance
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h {minutes:02d}m"
+    return f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"

@@ -190,10 +190,20 @@ function writeNotes() {
   }
 }
 
+function writeStress() {
+  const { columns, rows, notes } = DATA.stress;
+  if (!rows.length && !notes.length) return;
+  const line = (tag, cells) => element("tr", {}, ...cells.map((cell) => element(tag, {}, cell)));
+  if (rows.length) byId("stress-table").append(element("thead", {}, line("th", columns)), element("tbody", {}, ...rows.map((row) => line("td", row))));
+  byId("stress-notes").append(...notes.map((note) => element("p", { class: "soft" }, note)));
+  byId("stress").hidden = false;
+}
+
 setUpTheme();
 restore();
 setUpControls();
 writeNotes();
+writeStress();
 draw();
 let lastWidth = innerWidth;
 addEventListener("resize", () => {

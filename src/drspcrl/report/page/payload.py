@@ -21,6 +21,7 @@ from drspcrl.report.names import (
 )
 from drspcrl.report.page.words import about, banner, headline_cards, lists, subtitle
 from drspcrl.report.results import NOMINAL, Results, Setting
+from drspcrl.report.stress import COLUMNS, stress_table
 from drspcrl.report.summary import Aggregates, group_means
 from drspcrl.statistics import Estimate
 
@@ -51,7 +52,13 @@ def payload(collected: Collected) -> dict[str, Any]:
         ],
         "suites": [_suite(collected, name) for name in collected.results],
         "curves": _curves(collected),
+        "stress": _stress(collected),
     }
+
+
+def _stress(collected: Collected) -> dict[str, Any]:
+    table = stress_table(collected.found.runs)
+    return {"columns": list(COLUMNS), "rows": table.rows, "notes": table.notes}
 
 
 def _suite(collected: Collected, name: str) -> dict[str, Any]:

@@ -1,0 +1,120 @@
+"""The command `stress`."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from drspcrl.evaluation import Policy
+
+
+@dataclass(frozen=True)
+class Stress:
+    """Find the nearest world in which a policy fails, and the worst world within a radius.
+
+    Beside them, how far each parameter may go alone. Writes stress.json (with --plot also
+    stress.png and stress.svg) and a state from which the same command continues.
+    """
+
+    dir: Annotated[Path | None, tyro.conf.Positional] = None
+    """A run folder, or a policy file such as RUN/policy-best.safetensors in one."""
+    limit: float = 0.8
+    """Share of the nominal return that must remain; a loss is counted in the size of the nominal
+    return, so that 0.8 allows −120 where −100 is nominal."""
+    least: float | None = None
+    """The return that must remain, in place of a share."""
+    within: float = 2.0
+    """Radius of the worst world, in units of the tolerances."""
+    reach: float = 5.0
+    """How far a failing world is looked for."""
+    shape: Literal["ball", "box"] = "ball"
+    """What distance is: the Euclidean one, or that of the parameter that differs most."""
+    parameters: tuple[str, ...] | None = None
+    """What may differ: families (mass), single ones (mass:torso), sensor, actuator, bias, your own;
+    all that is declared unless given."""
+    budget: int = 6000
+    """Episodes altogether."""
+    episodes: int = 8
+    """Episodes in each world, the same ones in every world."""
+    steps: int | None = None
+    """Longest episode; the task's own limit unless given."""
+    seed: int = 0
+    """Where all randomness comes from."""
+    worlds: Path | None = None
+    """A YAML file with tolerances; those that the run was trained with unless given."""
+    policy: str | None = None
+    """A policy from elsewhere, module:function (observations [n, …] to actions [n, …])."""
+    env: str | None = None
+    """The task; only needed where there is no run to tell it."""
+    out: Path | None = None
+    """Folder of the result; the run folder itself, or stress-output, unless given."""
+    plot: bool = False
+    """Draw the figure, too."""
+    clip: bool = False
+    """Put actions that are out of range back into it instead of refusing them."""
+    overwrite: bool = False
+    """Begin again where another search's state is there."""
+    threads: int = 0
+    """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
+    trust: tuple[str, ...] = ()
+    """Environments named module:Id in the run whose module may be imported."""
+
+    def run(self) -> None:
+        """Search, and print the table."""
+        from drspcrl.evaluation.stress import stress
+
+        policy, env, source, folder, worlds = self._subject()
+        out = self.out or folder
+        result = stress(
+            policy, env, worlds if self.worlds is None else self.worlds,
+            limit=self.limit, least=self.least, within=self.within, reach=self.reach,
+            shape=self.shape, parameters=self.parameters, budget=self.budget,
+            episodes=self.episodes, steps=self.steps, seed=self.seed, out=out, plot=self.plot,
+            threads=self.threads, clip=self.clip, overwrite=self.overwrite,
+            show="lines", source=source,
+        )  # fmt: skip
+        print(result)
+        print(f"wrote {out / 'stress.json'}" + (f" and {out / 'stress.png'}" if self.plot else ""))
+
+    def _subject(self) -> "tuple[Policy, str, dict[str, Any], Path, Any]":
+        """The policy, its task, what to note about it, a folder, and the run's worlds."""
+        from drspcrl.errors import InputError
+
+        if (self.dir is None) == (self.policy is None):
+            raise InputError(
+                "give either a run folder or --policy module:function (with --env), not "
+                + ("both" if self.dir is not None else "neither")
+            )
+        if self.dir is not None:
+            return self._run_folder(self.dir)
+        from drspcrl.evaluation.foreign import load_foreign
+
+        assert self.policy is not None
+        if self.env is None:
+            raise InputError("nothing tells the task; say it with --env, e.g. --env Hopper")
+        policy = load_foreign(self.policy)
+        return policy, self.env, {"name": self.policy}, Path("stress-output"), None
+
+    def _run_folder(self, given: Path) -> "tuple[Policy, str, dict[str, Any], Path, Any]":
+        from drspcrl.errors import InputError
+        from drspcrl.named import import_trusted
+        from drspcrl.policy import POLICY_FILE, load_policy
+        from drspcrl.runs import read_run, refuse_imports
+
+        folder, file = (given.parent, given) if given.is_file() else (given, given / POLICY_FILE)
+        if not folder.is_dir():
+            raise InputError(f"{given} does not exist; give a run folder")
+        try:
+            run = read_run(folder, metrics=(), evaluations=False)
+        except InputError as error:
+            raise InputError(f"{folder} cannot be tested: {error}") from None
+        task = run.environment if self.env is None else self.env
+        if self.env is None:
+            refuse_imports(task, self.trust)
+            import_trusted(task, self.trust)
+        policy = load_policy(file)
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        return policy, task, {"name": file.name, "sha256": digest}, folder, run.config.get("worlds")

@@ -1,0 +1,144 @@
+"""What was played: how many episodes are left, and a journal from which a search continues.
+
+A search is a deterministic function of the returns it is given. So its state is the list of worlds
+played with their returns, saved after every batch; to continue, the search is run again from the
+beginning and given what is in the list, until it asks for what is not.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drspcrl.errors import InputError
+from drspcrl.evaluation.progress import Progress
+from drspcrl.evaluation.stress.play import Player
+
+FORMAT_VERSION = 1
+KIND = "drspcrl stress state"
+
+
+class Ledger:
+    """Counts episodes and remembers them.
+
+    Args:
+        player: plays worlds.
+        budget: episodes altogether.
+        request: everything that decides the result, as plain data.
+        file: where the journal is kept, None for nowhere.
+        advance: is told of every episode that is over.
+    """
+
+    def __init__(
+        self,
+        player: Player,
+        budget: int,
+        request: Mapping[str, Any],
+        file: Path | None,
+        advance: Progress,
+    ):
+        self.player, self.budget, self._file, self._advance = player, budget, file, advance
+        self._request = json.loads(json.dumps(request))
+        self._plays: list[dict[str, Any]] = []
+        self._replayed = 0
+        self.played = 0
+        if file is not None and file.exists():
+            self._plays = _read(file, self._request)
+
+    @property
+    def left(self) -> int:
+        """Episodes that may still be played."""
+        return self.budget - self.played
+
+    def play(self, points: np.ndarray, seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Returns [n, K] and divergences [n, K] of worlds [n, d], from the journal where it can."""
+        points = np.asarray(points, float)
+        self.played += len(points) * len(seeds)
+        if self._replayed < len(self._plays):
+            return self._replay(points, seeds)
+        returns, lost = self.player.play(points, seeds, self._advance)
+        self._replayed += 1
+        self._plays.append(_entry(points, seeds, returns, lost))
+        self._save()
+        return returns, lost
+
+    def _replay(self, points: np.ndarray, seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        entry = self._plays[self._replayed]
+        returns, lost = np.array(entry["returns"], float), np.array(entry["diverged"], bool)
+        same = entry["seeds"] == _digest(seeds) and np.shape(entry["worlds"]) == points.shape
+        if not same or not np.allclose(entry["worlds"], points, rtol=1e-6, atol=1e-9):
+            raise InputError(
+                f"{self._file} was written by another version of this search; give another --out, "
+                "or --overwrite to begin again"
+            )
+        if self._replayed == 0:  # the policy and the environment may be others by now
+            again, _ = self.player.play(points, seeds, lambda steps, episodes=1: None)
+            if not np.array_equal(again, returns):
+                raise InputError(
+                    f"the episodes in {self._file} go differently now, so the policy or the "
+                    "environment has changed; give another --out, or --overwrite to begin again"
+                )
+        self._replayed += 1
+        self._advance(0, returns.size)
+        return returns, lost
+
+    def _save(self) -> None:
+        if self._file is not None:
+            content = {"kind": KIND, "format_version": FORMAT_VERSION, "request": self._request}
+            write_whole(self._file, json.dumps({**content, "plays": self._plays}) + "\n")
+
+
+def _entry(
+    points: np.ndarray, seeds: Sequence[int], returns: np.ndarray, lost: np.ndarray
+) -> dict[str, Any]:
+    arrays = {"worlds": points, "returns": returns, "diverged": lost}
+    return {"seeds": _digest(seeds), **{name: array.tolist() for name, array in arrays.items()}}
+
+
+def _digest(seeds: Sequence[int]) -> str:
+    return hashlib.sha256(json.dumps(list(map(int, seeds))).encode()).hexdigest()[:16]
+
+
+def _read(file: Path, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    remedy = "give another --out, or --overwrite to begin again"
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        known = content["kind"] == KIND and content["format_version"] == FORMAT_VERSION
+        was, plays = dict(content["request"]), list(content["plays"])
+        whole = all({"seeds", "worlds", "returns", "diverged"} <= set(play) for play in plays)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise InputError(f"{file} is damaged; {remedy}") from None
+    if not known or not whole:
+        raise InputError(f"{file} is no state that this version continues; {remedy}")
+    was, request = _flat(was), _flat(request)
+    names = sorted(set(was) | set(request))
+    if changed := [name for name in names if was.get(name) != request.get(name)]:
+        told = ", ".join(f"{n} {_short(was.get(n))} → {_short(request.get(n))}" for n in changed)
+        raise InputError(f"{file} belongs to another search ({told}); {remedy}")
+    return plays
+
+
+def _flat(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with the question's numbers beside the rest."""
+    question = request.get("question")
+    rest = {name: value for name, value in request.items() if name != "question"}
+    return {**rest, **question} if isinstance(question, dict) else rest
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file aside and rename it into place."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)

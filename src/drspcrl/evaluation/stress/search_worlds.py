@@ -1,0 +1,326 @@
+"""`stress`: the nearest world in which a policy fails, the worst in reach, parameters alone."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from drspcrl.envs import BatchEnv, make, task_names
+from drspcrl.envs.simulator import usable_cores
+from drspcrl.errors import InputError
+from drspcrl.evaluation.actor import BLOCK, Actor, Policy
+from drspcrl.evaluation.progress import Progress, Show, progress
+from drspcrl.evaluation.stress.ledger import Ledger, write_whole
+from drspcrl.evaluation.stress.play import Player
+from drspcrl.evaluation.stress.question import Question
+from drspcrl.evaluation.stress.result import Found, StressResult
+from drspcrl.evaluation.stress.search import (
+    FINALISTS,
+    LEADS,
+    POLISH,
+    RAY,
+    RUNS,
+    SCAN,
+    SHARE_ALONE,
+    Search,
+    Side,
+    axes_of,
+    linear_guess,
+    population,
+)
+from drspcrl.evaluation.stress.space import Space, select
+from drspcrl.statistics import mean_interval
+from drspcrl.versions import versions_of
+from drspcrl.worlds.declare import Declared, declared, read_declared
+from drspcrl.worlds.model import sensor_spread, world_model
+from drspcrl.worlds.own import check_set_world
+
+Env = str | Callable[[], gymnasium.Env]
+
+RESULT, STATE = "stress.json", "stress-state.json"
+FRESH = 100
+"""Most episodes that a found world is played again with."""
+_FEWEST_FRESH = 8
+_REPLAYED = FINALISTS + 3  # finalists; then nominal, worst and nearest
+_SIMULATIONS_IN_PROCESS = 32
+_WARM_UP_STEPS, _WARM_UP_ENVS, _WARM_UP_SEED = 2000, 8, 0x756E6974
+_SEARCHED, _FRESH, _FINAL = range(3)  # which of a search's sets of episodes
+_PACKAGES = ("drspcrl", "gymnasium", "mujoco", "numpy", "cmaes")
+
+
+def stress(
+    policy: Policy,
+    env: Env,
+    worlds: Declared | Mapping[str, Any] | str | Path | None = None,
+    *,
+    limit: float = 0.8,
+    least: float | None = None,
+    within: float = 2.0,
+    reach: float = 5.0,
+    shape: str = "ball",
+    parameters: Sequence[str] | None = None,
+    budget: int = 6000,
+    episodes: int = 8,
+    steps: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    plot: bool = False,
+    threads: int = 0,
+    clip: bool = False,
+    overwrite: bool = False,
+    show: Show | None = "bar",
+    source: Mapping[str, Any] | None = None,
+) -> StressResult:
+    """Find out where a policy, from any library, breaks.
+
+    The result depends on policy, environment, worlds and the numbers below alone, not on threads.
+
+    Args:
+        policy: A function that takes observations [n, …] and returns actions [n, …] as arrays, or
+            an object with Stable-Baselines3's `predict`.
+        env: A task, any Gymnasium id, `module:Id`, or a function that makes an environment.
+        worlds: What may differ from the simulator and by how much: a declaration, the same as plain
+            data, or a YAML file; the default declaration if None.
+        limit: The share of the nominal return that must remain.
+        least: The return that must remain, in place of a share.
+        within: The radius of the worst world, in tolerances.
+        reach: How far a failing world is looked for, in tolerances.
+        shape: `ball` for the distance |x| in tolerances, `box` for the largest |xᵢ|.
+        parameters: What may differ, e.g. `["mass", "friction:foot_geom", "sensor"]`; all that is
+            declared if None.
+        budget: Episodes altogether.
+        episodes: Episodes in each world, the same ones everywhere.
+        steps: Longest episode, the task's own if None.
+        seed: Where all randomness comes from.
+        out: Folder for stress.json and for the state from which the same call continues.
+        plot: Also write stress.png and stress.svg there.
+        threads: Threads to simulate on, 0 for all usable cores.
+        clip: Put actions that are out of range back into it instead of refusing them.
+        overwrite: Begin again where another search's state is there.
+        show: `bar` on a terminal, `lines` to have lines elsewhere too, None for nothing.
+        source: What to note about the policy, as plain data, such as its file's hash.
+
+    Raises:
+        InputError: Arguments that do not fit, a policy that fails in the simulator already, a
+            budget that is too small, or a state of another search in `out`.
+    """
+    question = Question(
+        limit, least, within, reach, shape, parameters, budget, episodes, steps, seed
+    )
+    actor = Actor(policy)
+    if plot and out is None:
+        raise InputError("a figure needs a folder to be in; give out")
+    space, what = _space(env, worlds, question)
+    _check_budget(question, space)
+    info = {
+        "env": env if isinstance(env, str) else _name_of(env),
+        "policy": dict(source or {"name": _name_of(policy)}),
+        "question": asdict(question) | {"parameters": list(space.names)},
+        "worlds": what,
+    }
+    folder = None if out is None else _folder(Path(out), overwrite)
+    width, rows = _batch_size(env, question, space, threads)
+    batch = make(env, rows, threads=threads)
+    try:
+        player = Player(batch, actor, space, width, steps, clip)
+        file = None if folder is None else folder / STATE
+        with progress(budget, f"stress {info['env']}", show) as advance:
+            ledger = Ledger(player, budget, {**info, "clip": clip}, file, advance)
+            result = _search(question, ledger, info)
+            _close_progress(ledger, advance)
+    finally:
+        batch.close()
+    if folder is not None:
+        write_result(result, folder, plot)
+    return result
+
+
+def write_result(result: StressResult, folder: Path, plot: bool) -> None:
+    """Write stress.json, and the figure if it is wanted; the figure first."""
+    if plot:
+        from drspcrl.evaluation.stress.figure import draw
+
+        draw(result, folder)
+    text = json.dumps(result.record(), indent=2, allow_nan=False, ensure_ascii=False)
+    write_whole(folder / RESULT, text + "\n")
+
+
+def _search(question: Question, ledger: Ledger, info: Mapping[str, Any]) -> StressResult:
+    """Nominal, alone, nearest, worst; then what was found with fresh episodes."""
+    space = ledger.player.space
+    seeds = _seeds(question.seed, _SEARCHED, question.episodes)
+    origin = np.zeros((1, space.size))
+    nominal = float(ledger.play(origin, seeds)[0].mean())
+    question.check_nominal(nominal)
+    limit = question.limit_return(nominal)
+    search = Search(space, ledger, seeds, nominal, limit, question.reach, question.seed)
+    search.points, search.means = [origin[0]], [nominal]
+    fresh = _fresh(question.budget)
+    kept = _REPLAYED * fresh
+    sides = search.alone(int(SHARE_ALONE * question.budget))
+    nearest = search.nearest(sides, (ledger.left - kept) // 2)
+    lead = linear_guess(sides, space.size) if nearest is None else nearest
+    finalists = search.worst(question.within, lead, ledger.left - kept)
+    finals, _ = ledger.play(finalists, _seeds(question.seed, _FINAL, fresh))
+    worst = finalists[np.argmin(finals.mean(axis=1))]
+    return _confirmed(question, search, info, tuple(sides), nearest, worst)
+
+
+def _confirmed(
+    question: Question,
+    search: Search,
+    info: Mapping[str, Any],
+    sides: tuple[Side, ...],
+    nearest: np.ndarray | None,
+    worst: np.ndarray,
+) -> StressResult:
+    """What was found, played with episodes that the search never saw."""
+    space, ledger = search.space, search.ledger
+    points = [np.zeros(space.size), worst, *(() if nearest is None else (nearest,))]
+    seeds = _seeds(question.seed, _FRESH, _fresh(question.budget))
+    returns, lost = ledger.play(np.array(points), seeds)
+    nominal = mean_interval(returns[0])
+
+    def found(k: int) -> Found:
+        fresh, distance = mean_interval(returns[k]), float(space.distance(points[k]))
+        share = 1 - (nominal.value - fresh.value) / abs(nominal.value) if nominal.value else 0.0
+        mean = search.mean_of(points[k])
+        return Found(points[k], distance, mean, fresh, share, int(lost[k].sum()))
+
+    return StressResult(
+        space,
+        {**info, "versions": versions_of(_PACKAGES)},
+        nominal,
+        question.limit_return(nominal.value),
+        None if nearest is None else found(2),
+        found(1),
+        sides,
+        ledger.played,
+    )
+
+
+def _close_progress(ledger: Ledger, advance: Progress) -> None:
+    if ledger.left > 0:  # what was not needed
+        advance(0, ledger.left)
+
+
+def _fresh(budget: int) -> int:
+    return max(_FEWEST_FRESH, min(FRESH, budget // 40))
+
+
+def _seeds(seed: int, which: int, count: int) -> list[int]:
+    """Ordinary Gymnasium seeds, one for each episode."""
+    digests = [hashlib.sha256(f"stress/{seed}/{which}/{k}".encode()).digest() for k in range(count)]
+    return [int.from_bytes(digest[:4], "little") >> 1 for digest in digests]
+
+
+def _check_budget(question: Question, space: Space) -> None:
+    """Refuse a budget that does not reach for one generation of everything."""
+    generation = population(space.size)
+    axes = len(axes_of(space, question.reach))
+    # Scan and one halving of each parameter may take no more than their share.
+    alone = axes * (len(SCAN) + 1)
+    rest = 1 + 2 * (2 + 2 * len(RAY) + generation + POLISH * len(RAY) + space.size)
+    rest += LEADS + RUNS
+    worlds = alone + rest
+    needed = max(
+        question.episodes * worlds + _REPLAYED * _FEWEST_FRESH,
+        int(np.ceil(question.episodes * alone / SHARE_ALONE)),
+    )
+    while needed < question.episodes * worlds + _REPLAYED * _fresh(needed):
+        needed = question.episodes * worlds + _REPLAYED * _fresh(needed)
+    if question.budget < needed:
+        raise InputError(
+            f"a budget of {question.budget} episodes is too small for one generation of "
+            f"{generation} worlds with {question.episodes} episodes each and for {axes} single "
+            f"directions; give at least {needed}, fewer episodes for each world (episodes), or "
+            "fewer parameters"
+        )
+
+
+def _batch_size(env: Env, question: Question, space: Space, threads: int) -> tuple[int, int]:
+    """Rows of a block that are used, which decide results, and simulations, which do not."""
+    generation = population(space.size) * question.episodes
+    on_threads = isinstance(env, str) and env.removesuffix("-v5") in task_names()
+    width = min(BLOCK if on_threads else _SIMULATIONS_IN_PROCESS, generation)
+    blocks = min(threads or usable_cores(), -(-generation // width)) if on_threads else 1
+    return width, width * blocks
+
+
+def _folder(folder: Path, overwrite: bool) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder for the result")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if overwrite:
+            (folder / STATE).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+    return folder
+
+
+def _name_of(given: Any) -> str:
+    return getattr(given, "__qualname__", type(given).__qualname__)
+
+
+def _space(env: Env, worlds: Any, question: Question) -> tuple[Space, dict[str, Any]]:
+    """What is searched, and the declaration it comes from as plain data."""
+    says = read_declared(worlds)[0] if isinstance(worlds, str | Path) else worlds
+    says = Declared() if says is None else declared(says)
+    one = make(env, 1, threads=1)
+    try:
+        physics = one.simulation.physics
+        unit, relative = _sensor_unit(says, env, one)
+        readings = int(np.prod(one.observation_space.shape))
+        actions = int(np.prod(one.action_space.shape))
+        components = None if physics is None else physics.components
+        model = world_model(says, components, readings, actions, unit)
+        names = () if physics is None else physics.names
+        columns = select(model, question.parameters, {name.split(":")[0] for name in names})
+        if model.parameters:
+            check_set_world(one, model.parameters)
+    finally:
+        one.close()
+    what = says.record() | ({} if unit is None else {"sensor_unit": unit.tolist()})
+    values: list[float] = [] if physics is None else physics.nominal.tolist()
+    nominal = dict(zip(names, values, strict=True))
+    return Space(model, columns, nominal, relative, question.shape), what
+
+
+def _sensor_unit(says: Declared, env: Env, one: BatchEnv) -> tuple[np.ndarray | None, bool]:
+    """What one unit of sensor noise is, [O], None for 1; and whether it is relative."""
+    readings = int(np.prod(one.observation_space.shape))
+    if not isinstance(says.sensor_unit, str):
+        unit = np.array(says.sensor_unit)
+        if unit.shape != (readings,):
+            raise InputError(
+                f"worlds: sensor_unit has {unit.size} numbers, and the task has {readings} "
+                "readings; give one for each"
+            )
+        return unit, True
+    known = isinstance(env, str) and env.removesuffix("-v5") in task_names()
+    absolute = says.sensor_unit == "absolute" or not (says.sensor or says.bias)
+    if absolute or (says.sensor_unit == "auto" and known):
+        return None, False
+    spread = sensor_spread(_random_observations(env))
+    return np.array([float(f"{size:.6g}") for size in spread]), True
+
+
+def _random_observations(env: Env) -> np.ndarray:
+    """What is read under random actions, [n, O]."""
+    batch = make(env, _WARM_UP_ENVS, seed=_WARM_UP_SEED)
+    try:
+        random = np.random.default_rng(_WARM_UP_SEED)
+        seen = [batch.reset()]
+        space, shape = batch.action_space, (_WARM_UP_ENVS, *batch.action_space.shape)
+        for _ in range(_WARM_UP_STEPS // _WARM_UP_ENVS):
+            actions = space.low + (space.high - space.low) * random.random(shape)
+            seen.append(batch.step(actions.astype(space.dtype)).final_observation)
+        return np.concatenate(seen).reshape(-1, int(np.prod(batch.observation_space.shape)))
+    finally:
+        batch.close()

@@ -1,0 +1,90 @@
+"""`drspcrl stress`, from its arguments to its files."""
+
+import json
+
+import pytest
+import spiral
+import yaml
+from hopper_runs import make_run
+
+from drspcrl.cli import main
+
+OWN = ["--policy", "spiral:act", "--env", "spiral:Spiral", "--limit", "0", "--episodes", "1"]
+
+
+@pytest.fixture
+def worlds(tmp_path):
+    path = tmp_path / "worlds.yaml"
+    path.write_text(yaml.safe_dump(spiral.WORLDS))
+    return path
+
+
+def run(*arguments) -> int:
+    return main(["stress", *map(str, arguments)])
+
+
+def test_a_foreign_policy_on_an_own_environment(worlds, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = [*OWN, "--worlds", worlds, "--budget", 250, "--out", out, "--plot"]
+    assert run(*arguments, "--parameters", "gain", "twist", "--within", 1.5) == 0
+    printed = capsys.readouterr()
+    assert "nearest failing world: 3.2" in printed.out or "world: 3.3" in printed.out
+    assert "worst within 1.5" in printed.out
+    assert "250 of 250 episodes" in printed.err
+    assert json.loads((out / "stress.json").read_text())["policy"] == {"name": "spiral:act"}
+    names = {"stress.json", "stress-state.json", "stress.png", "stress.svg"}
+    assert {path.name for path in out.iterdir()} == names
+
+
+def test_a_run_folder_keeps_its_result(tmp_path, capsys):
+    folder = make_run(tmp_path, 0)
+    options = ["--parameters", "gravity", "--budget", 180, "--episodes", 1, "--steps", 5]
+    assert run(folder, *options, "--threads", 1) == 0
+    content = json.loads((folder / "stress.json").read_text())
+    assert content["env"] == "Hopper"
+    assert len(content["policy"]["sha256"]) == 64
+    assert content["alone"][0]["name"] == "gravity"
+    assert content["alone"][0]["nominal"] == pytest.approx(-9.81, rel=0.01)
+    assert "× nominal" in capsys.readouterr().out
+    # The worlds of its training, where it says so.
+    config = json.loads((folder / "config.yaml").read_text())
+    config["worlds"] = {"physics": {"gravity": 0.4}, "sensor": 0, "actuator": 0}
+    (folder / "config.yaml").write_text(json.dumps(config))
+    assert run(folder, *options, "--overwrite", "--threads", 1) == 0
+    content = json.loads((folder / "stress.json").read_text())
+    assert content["alone"][0]["tolerance"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give either a run folder or --policy module:function (with --env), not neither"),
+        (["--policy", "spiral:act"], "nothing tells the task; say it with --env"),
+        (["--policy", "spiral", "--env", "Hopper"], "give module:function"),
+        (["nowhere"], "nowhere does not exist; give a run folder"),
+        ([*OWN, "--parameters"], "parameters is (); name at least one of gain, twist"),
+        ([*OWN, "--parameters", "wings"], "parameter 'wings' is not in this task; choose from"),
+        ([*OWN, "--budget", "3"], "a budget of 3 episodes is too small for one generation"),
+        ([*OWN, "--limit", "1.5"], "limit is 1.5; give the share of the nominal return"),
+        ([*OWN, "--shape", "cube"], "--shape"),
+        ([*OWN, "--worlds", "no.yaml"], "worlds file no.yaml is no file"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_two(
+    arguments, message, capsys, tmp_path, monkeypatch, worlds
+):
+    monkeypatch.chdir(tmp_path)
+    if "--policy" in arguments and "--worlds" not in arguments:
+        arguments = [*arguments, "--worlds", worlds]
+    assert run(*arguments) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("drspcrl: error: ")
+    assert printed.count("\n") == 1
+    assert message in printed
+    assert not (tmp_path / "stress-output").exists()
+
+
+def test_a_run_that_names_code_is_not_trusted(tmp_path, capsys):
+    folder = make_run(tmp_path, 0, env="spiral:Spiral")
+    assert run(folder) == 2
+    assert "--trust spiral:Spiral" in capsys.readouterr().err
