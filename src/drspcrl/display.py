@@ -2,7 +2,10 @@
 
 import math
 import reprlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _MOST = 100  # characters of one value in a message
 _BITS = 128  # larger whole numbers are told by their number of digits
@@ -50,6 +53,22 @@ def printable(text: object) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 run`, `12 runs`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def literal_console() -> "Console":
+    """A Rich console that takes every text literally: no markup, and nothing a terminal obeys."""
+    from rich import console
+
+    class Literal(console.Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            literal = (_lines(one) if isinstance(one, str) else one for one in objects)
+            super().print(*literal, **options)
+
+    return Literal(markup=False, emoji=False, highlight=False)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _cut(text: str, most: int) -> str:

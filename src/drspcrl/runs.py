@@ -12,15 +12,16 @@ import io
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from drspcrl import files, packed, variants
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
-from drspcrl.reading import parse_json, parse_yaml
+from drspcrl.reading import MOST_JSON, MOST_YAML, parse_json, parse_yaml
 
 FORMAT_VERSION = 1
 """The newest layout of a run folder that this version reads."""
@@ -43,8 +44,8 @@ def refuse_imports(name: Any, trust: Collection[str]) -> None:
     """
     if isinstance(name, str) and ":" in name and name not in trust:
         raise InputError(
-            f"the run names {name!r}, whose module would be imported; if you trust that code, say "
-            f"so with --trust {name}"
+            f"the run names {shown(name)}, whose module would be imported; if you trust that code, "
+            f"say so with --trust {brief(name)}"
         )
 
 
@@ -57,6 +58,8 @@ class Evaluation:
     episode: np.ndarray
     returns: np.ndarray
     length: np.ndarray
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the suite that the task has nothing for, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,7 @@ def read_info(folder: str | Path) -> Mapping[str, Any]:
         InputError: If it is missing, damaged, or newer than this version reads.
     """
     files.check_folder(Path(folder))
-    info = _mapping(Path(folder) / "run.json", parse_json)
+    info = _mapping(Path(folder) / "run.json", parse_json, MOST_JSON)
     _check_version(info)
     return info
 
@@ -253,7 +256,7 @@ def read_config(folder: str | Path) -> Mapping[str, Any]:
         InputError: If it is missing or damaged.
     """
     files.check_folder(Path(folder))
-    return _mapping(Path(folder) / "config.yaml", parse_yaml)
+    return _mapping(Path(folder) / "config.yaml", parse_yaml, MOST_YAML)
 
 
 def read_run(
@@ -292,9 +295,9 @@ def read_run(
     )
 
 
-def _mapping(path: Path, parse: Any) -> Mapping[str, Any]:
+def _mapping(path: Path, parse: Any, most: int) -> Mapping[str, Any]:
     try:
-        content = parse(files.read_text(path))
+        content = parse(files.read_text(path, most=most))
     except FileNotFoundError:
         raise InputError(f"it has no {path.name}: half-written, or no run folder") from None
     except (OSError, ValueError) as error:
@@ -307,7 +310,9 @@ def _mapping(path: Path, parse: Any) -> Mapping[str, Any]:
 def _check_version(info: Mapping[str, Any]) -> None:
     version = info.get("format_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise InputError(f"run.json has the format_version {version!r}; a whole number is needed")
+        raise InputError(
+            f"run.json has the format_version {shown(version)}; a whole number is needed"
+        )
     if version > FORMAT_VERSION:
         raise InputError(
             f"run.json has format_version {version}, newer than the {FORMAT_VERSION} that this "
@@ -326,14 +331,14 @@ def _first(info: Mapping[str, Any], config: Mapping[str, Any], *names: str) -> A
 def _text(info: Mapping[str, Any], config: Mapping[str, Any], *names: str) -> str:
     value = _first(info, config, *names)
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"its {names[0]} is {value!r}, where a name is needed")
+        raise InputError(f"its {names[0]} is {shown(value)}, where a name is needed")
     return value
 
 
 def _seed(info: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     value = _first(info, config, "seed")
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"its seed is {value!r}, where a whole number is needed")
+        raise InputError(f"its seed is {shown(value)}, where a whole number is needed")
     return value
 
 
@@ -384,8 +389,18 @@ def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
         for path in sorted(folder.glob(f"evaluation*{ending}")):
             name = path.name.removesuffix(ending)
             suite = name.removeprefix("evaluation").removeprefix("-") or DEFAULT_SUITE
-            evaluations[suite] = read_evaluation(path)
+            left_out = _left_out(folder / f"{name}.json")
+            evaluations[suite] = replace(read_evaluation(path), left_out=left_out)
     return evaluations
+
+
+def _left_out(beside: Path) -> dict[str, str]:
+    """What the file beside a table says was left out; a table does not need that file."""
+    try:
+        found = _mapping(beside, parse_json, MOST_JSON).get("left_out")
+    except InputError:
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
 def read_evaluation(path: str | Path) -> Evaluation:

@@ -12,10 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from drspcrl.display import brief
 from drspcrl.errors import InputError
 from drspcrl.files import open_regular, read_bytes, remove_own
+from drspcrl.reading import parse_json
 
 LOCK_FILE = ".lock"
+_MOST_BYTES = 4096  # of what it says
 
 
 class FolderLock:
@@ -80,10 +83,11 @@ def _same_file(descriptor: int, path: Path) -> bool:
 
 def _owner(path: Path) -> str | None:
     try:
-        found: Any = json.loads(read_bytes(path))
-        return f"process {found['process']} on {found['machine']} since {found['since']}"
-    except (OSError, ValueError, KeyError, TypeError, InputError):
+        found: Any = parse_json(read_bytes(path, most=_MOST_BYTES))
+        owner = f"process {found['process']} on {found['machine']} since {found['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
         return None
+    return brief(owner, 200)
 
 
 def _now() -> str:

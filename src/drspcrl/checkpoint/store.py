@@ -26,6 +26,7 @@ from safetensors.numpy import load, save
 
 from drspcrl.checkpoint.blocks import LEAST_BYTES, Blocks
 from drspcrl.checkpoint.tree import flatten, is_plain, paths_like, to_host, to_place
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.files import (
     aside_in,
@@ -37,6 +38,7 @@ from drspcrl.files import (
     sync_folder,
     write_and_sync,
 )
+from drspcrl.reading import MOST_JSON, parse_json
 
 FORMAT_VERSION = 1
 FOLDER = "checkpoint"
@@ -314,26 +316,28 @@ def _sealed(manifest: Mapping[str, Any]) -> bytes:
 
 
 def _opened(path: Path) -> dict[str, Any]:
-    content = read_bytes(path)
+    content = read_bytes(path, most=MOST_JSON)
     try:
-        sealed = json.loads(content)
+        sealed = parse_json(content)
         body = sealed["manifest"]
         whole = _digest(body.encode()) == sealed["sha256"]
-        manifest = json.loads(body)
+        manifest = parse_json(body)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         whole, manifest = False, {}
     if not whole or not isinstance(manifest, dict):
         raise InputError(f"{path.name} is damaged")
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
-        raise InputError(f"its format_version is {version!r}; this drspcrl reads {FORMAT_VERSION}")
+        raise InputError(
+            f"its format_version is {shown(version)}; this drspcrl reads {FORMAT_VERSION}"
+        )
     return manifest
 
 
 def _checked(folder: Path, name: str, sha256: str) -> bytes:
     # The name comes from a file; it must not lead elsewhere.
     if not _FILE.fullmatch(name):
-        raise InputError(f"{name!r} is not the name of a file in it")
+        raise InputError(f"{shown(name)} is not the name of a file in it")
     content = read_bytes(folder / name)
     if _digest(content) != sha256:
         raise InputError(f"{name} is damaged")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drspcrl.display import printable
+from drspcrl.display import literal_console, printable
 
 
 def say(text: object) -> None:
@@ -12,15 +12,4 @@ def say(text: object) -> None:
 
 def console() -> Any:
     """A Rich console that takes every text literally."""
-    from rich.console import Console
-
-    class Literal(Console):
-        def print(self, *objects: Any, **options: Any) -> None:
-            literal = (_lines(one) if isinstance(one, str) else one for one in objects)
-            super().print(*literal, **options)
-
-    return Literal(markup=False, emoji=False, highlight=False)
-
-
-def _lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+    return literal_console()

@@ -11,9 +11,11 @@ import numpy as np
 import yaml
 
 from drspcrl import packed
+from drspcrl.display import brief
 from drspcrl.errors import InputError
 from drspcrl.files import read_bytes, read_text
 from drspcrl.policy import POLICY_FILE
+from drspcrl.reading import MOST_JSON, MOST_YAML, parse_json
 from drspcrl.runs import DEFAULT_SUITE, EVALUATION_COLUMNS, Evaluation, Run
 
 METRICS = ("step", "episode_return", "epsilon", "beta")
@@ -29,7 +31,7 @@ def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
         with_policy: Whether its policy is among them.
     """
     content = {
-        "run.json": read_bytes(run.path / "run.json"),
+        "run.json": read_bytes(run.path / "run.json", most=MOST_JSON),
         "config.yaml": _config_text(run).encode(),
     }
     if run.metrics:
@@ -47,7 +49,7 @@ def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
 
 def _config_text(run: Run) -> str:
     """The configuration; of the folder it was trained in the name alone, not where that was."""
-    text = read_text(run.path / "config.yaml")
+    text = read_text(run.path / "config.yaml", most=MOST_YAML)
     if "out" not in run.config:
         return text
     config = {**run.config, "out": Path(str(run.config["out"])).name}
@@ -117,8 +119,7 @@ def _table(
 
 def _compact(path: Path) -> bytes:
     try:
-        content = json.loads(read_text(path))
+        content = parse_json(read_text(path, most=MOST_JSON))
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path} cannot be kept: it cannot be read: {reason}") from None
+        raise InputError(f"{path} cannot be kept: it cannot be read: {brief(error)}") from None
     return (json.dumps(content, separators=(",", ":")) + "\n").encode()

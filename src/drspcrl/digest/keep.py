@@ -9,6 +9,7 @@ from typing import Literal
 
 from drspcrl.digest.content import digest
 from drspcrl.digest.folder import check_target, put
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.policy import POLICY_FILE, load_policy
 from drspcrl.runs import Run, find_runs, read_info, read_run
@@ -16,7 +17,7 @@ from drspcrl.runs import Run, find_runs, read_info, read_run
 OVER = ("finished", "diverged")
 """What a run must say of itself; one that diverged is evidence too."""
 
-_WANTED = re.compile(r"(?P<method>.+):(?P<seed>\d+)")
+_WANTED = re.compile(r"(?P<method>.+):(?P<seed>[0-9]{1,20})")
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _read(folder: Path) -> Run:
 def _unfinished(run: Run) -> str:
     """Why a run cannot be kept yet; "" where it can."""
     if run.status not in OVER:
-        return f"its status is {run.status!r}; finish it with drspcrl resume"
+        return f"its status is {shown(run.status)}; finish it with drspcrl resume"
     if run.status == "finished" and not run.evaluations:
         return "it has no evaluation; make one with drspcrl evaluate"
     return ""
@@ -137,8 +138,8 @@ def _check_same_training(targets: Mapping[Path, Run]) -> None:
         there, here = (read_info(folder).get("started") for folder in (target, run.path))
         if there != here:
             raise InputError(
-                f"{target} is a digest of another training (begun {there}) than {run.path} (begun "
-                f"{here}); give another --out, or --overwrite"
+                f"{target} is a digest of another training (begun {brief(there, 60)}) than "
+                f"{run.path} (begun {brief(here, 60)}); give another --out, or --overwrite"
             )
 
 
@@ -147,7 +148,7 @@ def _wanted(policies: Collection[str]) -> set[tuple[str, int]]:
     for text in policies:
         match = _WANTED.fullmatch(text)
         if match is None:
-            raise InputError(f"policies has {text!r}; give method:seed, such as self_paced:0")
+            raise InputError(f"policies has {shown(text)}; give method:seed, such as self_paced:0")
         wanted.add((match["method"], int(match["seed"])))
     return wanted
 
@@ -158,7 +159,7 @@ def _check_policies(wanted: set[tuple[str, int]], runs: list[Run]) -> None:
         asked = [run for run in runs if (run.method, run.seed) == (method, seed)]
         if not asked:
             there = ", ".join(sorted({f"{run.method}:{run.seed}" for run in runs})) or "none"
-            raise InputError(f"policies has {method}:{seed}; the runs are {there}")
+            raise InputError(f"policies has {method}:{seed}; the runs are {brief(there)}")
         for run in asked:
             if not os.path.lexists(run.path / POLICY_FILE):
                 raise InputError(f"{run.path} has no {POLICY_FILE}, which --policies asks for")

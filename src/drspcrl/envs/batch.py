@@ -7,6 +7,7 @@ from typing import Protocol, cast
 import numpy as np
 from gymnasium.spaces import Box
 
+from drspcrl.display import shown
 from drspcrl.envs.physics import Physics
 from drspcrl.envs.simulation import Fault, Simulation
 from drspcrl.envs.streams import Seed, as_sequence, child
@@ -279,9 +280,9 @@ class BatchEnv:
         found = np.asarray(ids)
         integers = found.ndim == 1 and np.issubdtype(found.dtype, np.integer)
         if not integers or not found.size or len(np.unique(found)) != len(found):
-            raise InputError(f"ids are {ids!r}; give distinct integers, e.g. [0, 2]")
+            raise InputError(f"ids are {shown(ids)}; give distinct integers, e.g. [0, 2]")
         if found.min() < 0 or found.max() >= self.num_envs:
-            raise InputError(f"ids are {ids!r}; they must lie in [0, {self.num_envs})")
+            raise InputError(f"ids are {shown(ids)}; they must lie in [0, {self.num_envs})")
         return found
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ class Components:
     def select(self, parameters: Sequence[str]) -> np.ndarray:
         """The components that `mass` (all bodies) or `mass:torso` (one of them) stand for."""
         if isinstance(parameters, str):
-            raise InputError(f"parameters is {parameters!r}; give a list such as ['{parameters}']")
+            raise InputError(
+                f"parameters is {shown(parameters)}; give a list such as ['{parameters}']"
+            )
         chosen = []
         for parameter in parameters:
             found = [
@@ -58,7 +61,7 @@ class Components:
             ]
             if not found:
                 raise InputError(
-                    f"physics parameter {parameter!r} is not in this task (or zero in it); "
+                    f"physics parameter {shown(parameter)} is not in this task (or zero in it); "
                     f"choose from {', '.join(self._choices(parameter))}"
                 )
             chosen += found

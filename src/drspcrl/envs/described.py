@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from drspcrl.display import shown
 from drspcrl.envs.simulator import TASKS, _Quiet
 from drspcrl.errors import InputError
 
@@ -36,7 +37,7 @@ def describe(name: str) -> Description:
         try:
             env = gymnasium.make(f"{task}-v5" if task in TASKS else name)
         except (gymnasium.error.Error, ImportError) as error:
-            raise InputError(f"environment {name!r} cannot be made: {error}") from None
+            raise InputError(f"environment {shown(name)} cannot be made: {error}") from None
     try:
         return _described(env.unwrapped)
     finally:

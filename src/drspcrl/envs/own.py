@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 
 from drspcrl import named
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 
 Factory = Callable[[], gymnasium.Env]
@@ -54,7 +55,9 @@ class _Registered:
             self._spec = gymnasium.spec(identifier)
         except gymnasium.error.Error as error:
             reason = str(error).split("\n")[0].rstrip(".")
-            raise InputError(f"environment {name!r} is unknown ({reason}); {_REMEDY}") from None
+            raise InputError(
+                f"environment {shown(name)} is unknown ({reason}); {_REMEDY}"
+            ) from None
 
     def __call__(self) -> gymnasium.Env:
         return gymnasium.make(self._spec)

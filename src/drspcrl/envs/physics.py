@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from drspcrl.display import shown
 from drspcrl.envs.backends import Backend, ModelsBackend
 from drspcrl.envs.components import components_of, field_of
 from drspcrl.errors import InputError
@@ -115,7 +116,9 @@ class Physics:
             return 1
         names = [model.body(k).name for k in range(1, model.nbody)]
         if name not in names:
-            raise InputError(f"body {name!r} is not in this task; choose from {', '.join(names)}")
+            raise InputError(
+                f"body {shown(name)} is not in this task; choose from {', '.join(names)}"
+            )
         return 1 + names.index(name)
 
     def add_force(self, ids: np.ndarray, body: int, forces: np.ndarray) -> None:

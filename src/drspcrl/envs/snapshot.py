@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 from gymnasium import wrappers
 
+from drspcrl.display import shown
 from drspcrl.envs import plain
 from drspcrl.envs.own import Guarded
 from drspcrl.errors import InputError
@@ -130,7 +131,9 @@ def _restore(layer: Any, saved: dict[str, Any]) -> None:
 def _restore_random(env: gymnasium.Env, saved: dict[str, Any]) -> None:
     state = saved["state"]
     if state["bit_generator"] not in _GENERATORS:
-        raise InputError(f"the saved generator is {state['bit_generator']!r}, which NumPy has not")
+        raise InputError(
+            f"the saved generator is {shown(state['bit_generator'])}, which NumPy has not"
+        )
     source = env._np_random
     # In place if possible: the environment may have handed its generator on.
     if (

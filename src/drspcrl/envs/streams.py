@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 
 Seed = int | Sequence[int] | np.random.SeedSequence
@@ -23,7 +24,7 @@ def as_sequence(seed: Seed) -> np.random.SeedSequence:
         return seed
     entropy = [seed] if isinstance(seed, int | np.integer) else list(seed)
     if not entropy or any(not isinstance(e, int | np.integer) or e < 0 for e in entropy):
-        raise InputError(f"seed is {seed!r}; give non-negative integers, e.g. 0 or (0, 3, 17)")
+        raise InputError(f"seed is {shown(seed)}; give non-negative integers, e.g. 0 or (0, 3, 17)")
     # One integer must give what Gymnasium gives for it, so it is not wrapped into a list.
     return np.random.SeedSequence(
         int(entropy[0]) if len(entropy) == 1 else [int(e) for e in entropy]

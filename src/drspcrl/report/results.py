@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from drspcrl.data import PAPER_SEEDS, paper_results
+from drspcrl.display import brief
 from drspcrl.report.names import (
     PERTURBATION_LABELS,
     TASK_ORDER,
@@ -34,6 +35,7 @@ class Results:
         runs: (algorithm, environment) → method → [runs, settings], runs with all settings only.
         nominal: The same runs' unperturbed return, [runs]; nan where it was not evaluated.
         notes: What was left out of the comparison, in words.
+        left_out: For each task one line about settings of the suite that it has nothing for.
     """
 
     settings: tuple[Setting, ...]
@@ -41,6 +43,7 @@ class Results:
     runs: Mapping[Group, Mapping[str, np.ndarray]]
     nominal: Mapping[Group, Mapping[str, np.ndarray]]
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def algorithms(self) -> list[str]:
@@ -77,6 +80,7 @@ def ordered_settings(settings: Iterable[Setting]) -> tuple[Setting, ...]:
 
 def results_of_runs(runs: Iterable[Run], suite: str) -> Results:
     """Collect the evaluations of one suite."""
+    runs = list(runs)
     notes: list[str] = []
     scores: dict[tuple[str, str, str], list[dict[Setting, float]]] = defaultdict(list)
     for run in runs:
@@ -92,7 +96,20 @@ def results_of_runs(runs: Iterable[Run], suite: str) -> Results:
         if any(setting in means for means in tables)
     }
     by_group, nominal = _complete_runs(scores, settings, notes)
-    return Results(settings, cells, by_group, nominal, tuple(notes))
+    return Results(settings, cells, by_group, nominal, tuple(notes), _left_out(runs, suite))
+
+
+def _left_out(runs: Iterable[Run], suite: str) -> tuple[str, ...]:
+    why: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        if suite in run.evaluations:
+            for label, reason in run.evaluations[suite].left_out.items():
+                labels = why.setdefault(run.environment, {}).setdefault(reason, [])
+                labels += [label] if label not in labels else []
+    return tuple(
+        brief(f"{task}: " + "; ".join(f"{', '.join(names)} ({r})" for r, names in reasons.items()))
+        for task, reasons in why.items()
+    )
 
 
 def setting_means(evaluation: Evaluation, name: str, notes: list[str]) -> dict[Setting, float]:

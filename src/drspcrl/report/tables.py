@@ -22,6 +22,7 @@ def results_table(results: Results, algorithm: str, name: str) -> Table:
         for method, estimates, numbers in zip(methods, cells, ranked(cells), strict=True):
             rows.append(Row((task, method_label(method), seeds_text(estimates)), numbers))
     caption = f"{algorithm_label(algorithm)}: mean return over seeds in every setting. {FORM}"
+    caption += _left_out(results)
     return Table(name, caption, ("Task", "Method", "Seeds"), _headings(settings), tuple(rows))
 
 
@@ -65,6 +66,7 @@ def means_table(results: Results, name: str = "means") -> Table:
                 rows.append(Row((title, method_label(method), seeds_text(estimates)), numbers))
     labels = ["Nominal", *map(perturbation_label, perturbations), "All settings (M)"]
     caption = f"Mean return over the levels of each perturbation and over all settings. {FORM}"
+    caption += _left_out(results)
     columns = tuple(Column(label) for label in labels)
     return Table(name, caption, ("Task", "Method", "Seeds"), columns, tuple(rows))
 
@@ -142,6 +144,11 @@ def _headings(settings: Sequence[Setting]) -> tuple[Column, ...]:
         else Column(f"{level:g}", perturbation_label(name))
         for name, level in settings
     )
+
+
+def _left_out(results: Results) -> str:
+    """What the suite has and a task has nothing for, as the end of a caption."""
+    return f" Not evaluated: {'; '.join(results.left_out)}." if results.left_out else ""
 
 
 def _shared(names: Sequence[str], others: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """What a training is asked to do, checked before anything starts."""
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -12,6 +13,7 @@ from drspcrl import named, variants
 from drspcrl.baselines import BASELINES
 from drspcrl.baselines.disturbed import training_perturbations
 from drspcrl.curricula.registry import METHODS, maker_of
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.presets import ALGORITHMS
 from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
@@ -21,6 +23,8 @@ from drspcrl.worlds.declare import Declared, declared, read_declared
 DEVICES = ("auto", "cpu", "gpu")
 MEMORIES = ("device", "host")
 UNCERTAINTIES = ("worlds", "transitions")
+# What more than so many would be asked for by mistake; the episodes are kept in memory.
+_MOST = {"evaluate_episodes": 1_000_000}
 TRACKERS = ("none", "trackio", "wandb")
 
 
@@ -111,11 +115,16 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "env", _env_name(self.env))
-        object.__setattr__(self, "out", Path(self.out))
+        out = self.out
+        if not isinstance(out, str | os.PathLike):
+            raise InputError(f"out is {shown(out)}; give a folder")
+        object.__setattr__(self, "out", Path(out))
+        if not str(out).strip():
+            raise InputError("out is empty; give a folder, or . for the one you are in")
         if "\0" in str(self.out):
-            raise InputError(f"out is {str(self.out)!r}; a folder's name has no null byte")
+            raise InputError(f"out is {shown(str(self.out))}; a folder's name has no null byte")
         if not isinstance(self.settings, Mapping):
-            raise InputError(f"settings are {self.settings!r}; give names with values")
+            raise InputError(f"settings are {shown(self.settings)}; give names with values")
         object.__setattr__(self, "methods", _labels(self.methods))
         object.__setattr__(self, "seeds", _several("seeds", self.seeds))
         for name, allowed in (
@@ -193,8 +202,9 @@ class TrainConfig:
         changes = member.variant.changes
         if shared := [name for name in changes if name in POPULATION_SETTINGS]:
             raise InputError(
-                f"method {member.method!r} changes {shared[0]}, which all members of a population "
-                f"share; give it to all of them as --set {shared[0]}=…, or train them apart"
+                f"method {shown(member.method)} changes {shared[0]}, which all members of a "
+                f"population share; give it to all of them as --set {shared[0]}=…, or "
+                "train them apart"
             )
         given = {**self._began, **self.settings, **changes}
         return resolve(self.algorithm, given, self.steps, self.uncertainty)
@@ -241,7 +251,9 @@ class TrainConfig:
         own = {f.name for f in fields(cls)} - {"out", *shared}
         derived = {"out", "method", "seed", "settings", "population", "worlds_file"}
         if unknown := set(described) - own - derived:
-            raise InputError(f"config.yaml has the unknown entries {', '.join(map(str, unknown))}")
+            raise InputError(
+                f"config.yaml has the unknown entries {brief(', '.join(map(str, unknown)))}"
+            )
         if missing := {"env", "algorithm", "steps"} - set(described):
             raise InputError(f"config.yaml lacks {', '.join(sorted(missing))}")
         # Runs from before there were worlds are about transitions.
@@ -284,7 +296,7 @@ def _labels(methods: Any) -> tuple[str, ...]:
     given = (methods,) if isinstance(methods, str) else tuple(methods)
     for text in given:
         if not isinstance(text, str):
-            raise InputError(f"method is {text!r}; choose among {', '.join(METHODS)}")
+            raise InputError(f"method is {shown(text)}; choose among {', '.join(METHODS)}")
         maker_of(variants.parse(text).method)
     return _several("methods", [variants.label(variants.parse(text)) for text in given])
 
@@ -300,7 +312,7 @@ def _check_method(config: TrainConfig, member: Member) -> None:
         )
     if method == "wr2l" and config.algorithm != "ppo":
         raise InputError(
-            f"method wr2l trains with ppo, and algorithm is {config.algorithm!r}; use ppo, or "
+            f"method wr2l trains with ppo, and algorithm is {shown(config.algorithm)}; use ppo, or "
             "physics_randomization, which goes with every algorithm"
         )
     training_perturbations(method, settings)
@@ -310,25 +322,25 @@ def _check_method(config: TrainConfig, member: Member) -> None:
 def _check_leader(member: Member, methods: tuple[str, ...], curve: str) -> None:
     if member.leader is not None and member.leader not in methods and not curve:
         raise InputError(
-            f"method {member.method!r} replays the mean radius of {member.leader!r}, which is not "
-            "among the methods; add it, or set yoked_to to a folder of earlier runs"
+            f"method {shown(member.method)} replays the mean radius of {shown(member.leader)}, "
+            "which is not among the methods; add it, or set yoked_to to a folder of earlier runs"
         )
 
 
 def _several(name: str, values: Any) -> tuple:
     values = (values,) if isinstance(values, str | int) else tuple(values)
     if any(isinstance(value, list | dict) for value in values):
-        raise InputError(f"{name} are {list(values)}; give plain names or numbers")
+        raise InputError(f"{name} are {shown(list(values))}; give plain names or numbers")
     if not values:
         raise InputError(f"{name} is empty; give at least one")
     if len(set(values)) != len(values):
-        raise InputError(f"{name} are {list(values)}, with a repetition; give each once")
+        raise InputError(f"{name} are {shown(list(values))}, with a repetition; give each once")
     return values
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(allowed)}")
+        raise InputError(f"{name} is {shown(value)}; choose one of {', '.join(allowed)}")
 
 
 def _env_name(env: Any) -> Any:
@@ -338,25 +350,27 @@ def _env_name(env: Any) -> Any:
     name = named.name_of(env)
     if name is None:
         raise InputError(
-            f"env is {env!r}, to which no name leads, so that its runs could be neither resumed "
-            "nor evaluated; define a function or class at the top of a file my_module.py, import "
-            "it from there and give that, or 'my_module:its_name'"
+            f"env is {shown(env)}, to which no name leads, so that its runs could be neither "
+            "resumed nor evaluated; define a function or class at the top of a file "
+            "my_module.py, import it from there and give that, or 'my_module:its_name'"
         )
     return name
 
 
 def _check_numbers(config: TrainConfig) -> None:
     if not isinstance(config.env, str) or not config.env.strip():
-        raise InputError(f"env is {config.env!r}; give a task such as Hopper")
+        raise InputError(f"env is {shown(config.env)}; give a task such as Hopper")
     whole = {"steps": 1, "threads": 0, "log_every": 1, "evaluate_every": 0, "evaluate_episodes": 1}
     whole["checkpoint_every"] = 0
     for name, least in whole.items():
         value = getattr(config, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
+            raise InputError(f"{name} is {shown(value)}; give a whole number of at least {least}")
+        if value > _MOST.get(name, value):
+            raise InputError(f"{name} is {shown(value)}; give at most {_MOST[name]:,}")
     for seed in config.seeds:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-            raise InputError(f"seed is {seed!r}; give a whole number from 0 to 2³² − 1")
+            raise InputError(f"seed is {shown(seed)}; give a whole number from 0 to 2³² − 1")
 
 
 _DURATION = re.compile(r"(?:(?P<h>[\d.]+)h)?(?:(?P<m>[\d.]+)m)?(?:(?P<s>[\d.]+)s?)?")
@@ -376,7 +390,7 @@ def seconds(name: str, given: float | str | None) -> float | None:
         total = math.nan
     if isinstance(given, bool) or not 0 < total < math.inf:
         raise InputError(
-            f"{name} is {given!r}; give seconds above 0 or a text such as 90s, 9m or 1h30m"
+            f"{name} is {shown(given)}; give seconds above 0 or a text such as 90s, 9m or 1h30m"
         )
     return total
 

@@ -9,6 +9,9 @@ import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
+
+from drspcrl.display import literal_console, printable
 
 _PLAIN_SECONDS = 10.0
 _HEADINGS = ("method", "steps", "return", "ε", "β", "steps/s", "left")
@@ -28,7 +31,7 @@ class Progress:
         self, methods: Sequence[str], total: int, console: Console | None = None, first: int = 0
     ):
         self._methods, self._total, self._first = list(methods), total, first
-        self._console = console or Console()
+        self._console = console or literal_console()
         self._live = Live(console=self._console, auto_refresh=False)
         self._begun = self._shown = time.monotonic()
         self._returns = np.full(len(self._methods), math.nan)
@@ -56,13 +59,16 @@ class Progress:
             for cells in self._lines(step, rows):
                 pairs = zip(_HEADINGS, cells, strict=True)
                 self._console.print(
-                    "  ".join(f"{k} {v}" for k, v in pairs), highlight=False, soft_wrap=True
+                    "  ".join(f"{k} {v}" for k, v in pairs),
+                    highlight=False,
+                    markup=False,
+                    soft_wrap=True,
                 )
 
     def _table(self, step: int, rows: Sequence[Mapping[str, float]]) -> Table:
         table = Table(*_HEADINGS, box=None, pad_edge=False)
         for cells in self._lines(step, rows):
-            table.add_row(*cells)
+            table.add_row(*map(Text, cells))  # a method's name is no markup
         return table
 
     def _lines(self, step: int, rows: Sequence[Mapping[str, float]]) -> list[tuple[str, ...]]:
@@ -78,7 +84,7 @@ class Progress:
             )
             lines.append(
                 (
-                    method,
+                    printable(method),
                     f"{step:,}/{self._total:,}",
                     _number(_mean(self._returns[mine]), ".1f"),
                     _number(epsilon, ".3f"),

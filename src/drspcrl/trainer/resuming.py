@@ -9,6 +9,7 @@ from rich.console import Console
 
 from drspcrl import variants
 from drspcrl.checkpoint import Saved, Store
+from drspcrl.display import literal_console, shown
 from drspcrl.errors import InputError
 from drspcrl.named import import_trusted
 from drspcrl.runs import METRICS_FILE, find_runs, read_config, read_info, refuse_imports
@@ -44,7 +45,7 @@ def resume(
     Raises:
         InputError: there is nothing to go on with, or no checkpoint that is whole.
     """
-    console = console or Console()
+    console = console or literal_console()
     found = populations(Path(folder), trust)
     waiting = [
         replace(c, steps=_length(c, steps), time_limit=time_limit).read_from(c.worlds_file)
@@ -208,7 +209,7 @@ def _length(config: TrainConfig, steps: int | None) -> int:
         return config.steps
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < config.steps:
         raise InputError(
-            f"steps is {steps!r}; {config.out} is made for {config.steps}, give at least that"
+            f"steps is {shown(steps)}; {config.out} is made for {config.steps}, give at least that"
         )
     return steps
 

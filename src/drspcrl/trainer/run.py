@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 
 from drspcrl.checkpoint import Saved
+from drspcrl.display import counted, literal_console
 from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.trainer.algorithms import as_policy, make_loop, policy_parts
@@ -63,7 +64,7 @@ def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ..
         InputError: something in the configuration does not fit; nothing has been written then. Or
             the disk took no more; what was saved before is whole.
     """
-    console = console or Console()
+    console = console or literal_console()
     config = replace(config, out=config.out.resolve())  # an environment may change directories
     check_unused(config)
     config = measured(config)
@@ -117,8 +118,10 @@ class Trainer:
         self.judge = Judge(str(config.env), seeds, episodes, config.threads) if judged else None
         self.tracker = Tracker(config.track, f"drspcrl-{config.env}", config.describe(members[0]))
         console.print(
-            f"{len(members)} runs of {config.steps:,} steps on {device.device_kind}: {needed}",
+            f"{counted(len(members), 'run')} of {config.steps:,} steps on {device.device_kind}: "
+            f"{needed}",
             highlight=False,
+            markup=False,
         )
         self.stop = Stop(config.time_limit)
         each = [config.settings_of(member) for member in members]
@@ -240,6 +243,7 @@ class Trainer:
                 f"{self.stop.signal.name} at step {self.loop.steps:,}, saved; go on with "
                 f"drspcrl resume {self.config.out}",
                 highlight=False,
+                markup=False,
                 soft_wrap=True,
             )
             if self.stop.signal == signal.SIGINT:

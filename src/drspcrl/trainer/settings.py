@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from drspcrl.curricula.settings import DEFAULTS, RULES, WORLD_RULES, CurriculumSettings
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.presets import preset
 from drspcrl.worlds.settings import WORLD_DEFAULTS, resolved_worlds
@@ -111,7 +112,7 @@ def _check_rule(rule: str, in_worlds: bool) -> None:
         allowed = [r for r in RULES if (r in WORLD_RULES) == in_worlds]
         form = "worlds" if in_worlds else "transitions"
         raise InputError(
-            f"rule is {rule!r}, which is not for uncertainty={form}; "
+            f"rule is {shown(rule)}, which is not for uncertainty={form}; "
             f"choose one of {', '.join(allowed)}"
         )
 
@@ -119,14 +120,14 @@ def _check_rule(rule: str, in_worlds: bool) -> None:
 def _unknown(algorithm: str, name: str, known: list[str], uncertainty: str) -> str:
     if name in TRANSITION_SETTINGS and uncertainty == "worlds":
         return (
-            f"setting {name!r} is about noise in every transition; tolerances of worlds are "
+            f"setting {shown(name)} is about noise in every transition; tolerances of worlds are "
             "declared in a file (--worlds), or give --uncertainty transitions"
         )
     if uncertainty != "worlds" and name in {*WORLD_DEFAULTS, *WORLD_CURRICULUM}:
-        return f"setting {name!r} is about worlds; leave out --uncertainty transitions"
+        return f"setting {shown(name)} is about worlds; leave out --uncertainty transitions"
     near = difflib.get_close_matches(str(name), known, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}? It has" if near else "it has"
-    return f"{algorithm} has no setting {name!r}; {hint} {', '.join(known)}"
+    return f"{algorithm} has no setting {shown(name)}; {hint} {', '.join(known)}"
 
 
 def _like(name: str, value: Any, default: Any) -> Any:
@@ -138,24 +139,26 @@ def _like(name: str, value: Any, default: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or kind(value) != value:
         wanted = "a whole number" if kind is int else "a number"
-        raise InputError(f"{name} is {value!r}; give {wanted} such as {default}")
+        raise InputError(f"{name} is {shown(value)}; give {wanted} such as {default}")
     low, high = _RANGES.get(name, (0, math.inf))
     if not low <= value <= high or (name not in _RANGES and value == 0):
         allowed = f"between {low:g} and {high:g}" if name in _RANGES else "above 0"
-        raise InputError(f"{name} is {value!r}; it must be {allowed}")
+        raise InputError(f"{name} is {shown(value)}; it must be {allowed}")
     return kind(value)
 
 
 def _choice(name: str, value: Any) -> str:
     if value not in _CHOICES[name]:
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(_CHOICES[name])}")
+        raise InputError(f"{name} is {shown(value)}; choose one of {', '.join(_CHOICES[name])}")
     return value
 
 
 def _layers(name: str, value: Any) -> list[int]:
     sizes = list(value) if isinstance(value, list | tuple) else [value]
     if not sizes or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in sizes):
-        raise InputError(f"{name} is {value!r}; give sizes of hidden layers such as [256, 256]")
+        raise InputError(
+            f"{name} is {shown(value)}; give sizes of hidden layers such as [256, 256]"
+        )
     return sizes
 
 
@@ -182,8 +185,8 @@ def _check_uncertainty(settings: Mapping[str, Any]) -> None:
         )
     if dual != "exact" and divergence != "kl":
         raise InputError(
-            f"dual is {dual!r}, which is about the KL ball, and divergence {divergence!r}; "
-            "use dual=exact for any other divergence"
+            f"dual is {shown(dual)}, which is about the KL ball, and divergence "
+            f"{shown(divergence)}; use dual=exact for any other divergence"
         )
 
 

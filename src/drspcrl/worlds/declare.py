@@ -10,7 +10,8 @@ from typing import Any
 from drspcrl.display import brief, shown
 from drspcrl.envs.components import DEFAULT_PARAMETERS, PARAMETERS
 from drspcrl.errors import InputError
-from drspcrl.reading import parse_yaml
+from drspcrl.files import read_bytes
+from drspcrl.reading import MOST_YAML, parse_yaml
 
 REACH = 2.5
 """Normal draws are clipped at so many tolerances: a world is never further away than this."""
@@ -205,9 +206,7 @@ def read_declared(path: str | Path, read: Any = None) -> tuple[Declared, str]:
     """
     path = Path(path)
     try:
-        if not path.is_file() or path.stat().st_size > 1 << 20:
-            raise InputError("it is no file of at most 1 MiB; give a YAML file")
-        raw = path.read_bytes()
+        raw = read_bytes(path, follow=True, most=MOST_YAML)
         content = parse_yaml(raw.decode("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"worlds file {path} cannot be read: {brief(error)}") from None

@@ -146,14 +146,20 @@ def about(collected: Collected) -> list[str]:
 
 
 def lists(collected: Collected) -> list[dict[str, Any]]:
-    """Folders skipped, what was left out of sums, and the runs read."""
+    """Folders skipped, what was left out, and the runs read."""
     notes = [note for results in collected.results.values() for note in results.notes]
     runs = [
         f"{run.environment} {run.algorithm} {run.method} seed {run.seed}: {run.status}"
         for run in collected.found.runs
     ]
     skipped = [f"{skip.path}: {skip.reason}" for skip in collected.found.skipped]
-    shown = (("Folders skipped", skipped), ("Left out of sums", notes), ("Runs read", runs))
+    left_out = [line for results in collected.results.values() for line in results.left_out]
+    shown = (
+        ("Folders skipped", skipped),
+        ("Settings not evaluated", list(dict.fromkeys(left_out))),
+        ("Left out of sums", notes),
+        ("Runs read", runs),
+    )
     return [
         {"title": title, "items": [plain(item) for item in items], "open": title != "Runs read"}
         for title, items in shown
