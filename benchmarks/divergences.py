@@ -4,11 +4,12 @@ python benchmarks/divergences.py
 """
 
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 
@@ -25,7 +26,7 @@ def scipy_kl(values: np.ndarray) -> float:
         beta = np.exp(log_beta)
         return beta * (np.log(np.mean(np.exp(-above / beta))) + RADIUS)
 
-    found: OptimizeResult = minimize_scalar(negative_dual, bracket=(-2.0, 1.0), tol=1e-8)
+    found: Any = minimize_scalar(negative_dual, bracket=(-2.0, 1.0), tol=1e-8)
     return least - found.fun
 
 

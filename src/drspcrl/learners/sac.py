@@ -194,9 +194,12 @@ def temperature(state: SACState) -> Array:
 
 
 def entropy_range(state: SACState, action_size: int) -> tuple[Array, Array]:
-    """What entropy may bring in a step: from that of the narrowest policy to that of the widest."""
+    """What entropy may bring in a step: from that of the narrowest policy to that of the widest.
+
+    Where tanh saturates, the density of an action is larger by up to e^20 than that of its Gaussian.
+    """
     α = temperature(state)
-    return α * action_size * LOG_STD_RANGE[0], α * action_size * jnp.log(2.0)
+    return α * action_size * (LOG_STD_RANGE[0] - 20.0), α * action_size * jnp.log(2.0)
 
 
 class Apart(NamedTuple):

@@ -155,6 +155,8 @@ class TrainConfig:
             found, sha = read_declared(self.worlds)
         else:
             found = declared({} if self.worlds is None else self.worlds)
+        if found is not None:
+            found = found.for_learner(self.algorithm)
         object.__setattr__(self, "_declared", found)
         if sha is not None:
             # Absolute, so that the run is not measured by another file elsewhere.

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,12 @@ REACH = 2.5
 """Normal draws are clipped at so many tolerances: a world is never further away than this."""
 LEAST_SCALE = 0.05
 """A physics parameter never falls below this share of its nominal value."""
-LAWS = ("sphere", "ball")
-PARAMETER_LAWS = ("normal", "uniform", "above", "below")
+# Where the ball is the default law: docs/worlds.md has the numbers.
+_BALL = ("ppo",)
+LAWS = ("auto", "sphere", "ball")
+PARAMETER_  # Where the ball is the default law: docs/worlds.md has the numbers.
+_BALL = ("ppo",)
+LAWS = ("normal", "uniform", "above", "below")
 SENSOR_UNITS = ("auto", "absolute", "relative")
 
 
@@ -105,8 +109,9 @@ class Declared:
     probability of its own, so that some worlds differ in one kind alone.
     """
 
-    law: str = "sphere"
-    """sphere: every world of an iteration at its radius; ball: radii uniform from 0 to it."""
+    law: str = "auto"
+    """sphere: every world of an iteration at its radius; ball: radii uniform from 0 to it; auto:
+    ball with PPO, sphere with the others."""
     physics: Mapping[str, float] = field(
         default_factory=lambda: dict.fromkeys(DEFAULT_PARAMETERS, 0.2)
     )
@@ -141,6 +146,12 @@ class Declared:
                 "worlds: every tolerance is 0, so that no world differs from the simulator; give "
                 "at least one of physics, sensor, actuator, bias or parameters a tolerance"
             )
+
+    def for_learner(self, algorithm: str) -> "Declared":
+        """The same with the law that is the learner's, where none was declared."""
+        if self.law != "auto":
+            return self
+        return replace(self, law="ball" if algorithm in _BALL else "sphere")
 
     @property
     def vacuous(self) -> bool:
