@@ -86,9 +86,7 @@ def test_each_kind_acts_by_itself_and_none_in_the_simulator():
 
     def seen(**values):
         world = jnp.broadcast_to(of_kind(form.model, **values), (B, form.coordinates))
-        return form.meet(
-            cast(Any, None), jnp.concatenate([states, world], axis=1), strength(), A, KEY
-        )
+        return form.meet(NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY)
 
     nothing = seen(parameters=1.0)
     np.testing.assert_array_equal(nothing.seen, states)
@@ -98,9 +96,7 @@ def test_each_kind_acts_by_itself_and_none_in_the_simulator():
     assert np.all(np.asarray(seen(actuator=1.0).actuator) != 0)
     without = Worlds(model(sensor=0.0, actuator=0.0, bias=0.0))
     world = jnp.zeros((B, 1))
-    inputs = without.meet(
-        cast(Any, None), jnp.concatenate([states, world], axis=1), strength(), A, KEY
-    )
+    inputs = without.meet(NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY)
     np.testing.assert_array_equal(inputs.seen, states)
     assert inputs.actuator is None
 
