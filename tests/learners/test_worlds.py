@@ -31,6 +31,7 @@ from drspcrl.worlds import WorldModel, declared, world_model
 SIZE, A, B = 2, 1, 64
 THETA = {"name": "theta", "nominal": 0.0, "tolerance": 0.5, "law": "above"}
 KEY = jax.random.key(0)
+NOTHING: Any = None  # of what is known
 
 
 def model(**changes) -> WorldModel:
@@ -73,6 +74,7 @@ def test_sensor_noise_actuator_noise_and_bias_act_in_the_users_units():
     assert inputs.actuator is not None
     np.testing.assert_allclose(np.asarray(inputs.actuator).std(axis=0), 1.5 * 0.2, rtol=0.012)
     np.testing.assert_array_equal(inputs.true, states)
+    assert inputs.sensor is not None
     np.testing.assert_allclose(inputs.sensor, error, atol=1e-5)
     np.testing.assert_array_equal(inputs.arriving(jnp.full((n, A), 0.9)).max(), 1.0)
     assert inputs.critic[0].shape == (n, form.coordinates)
@@ -84,7 +86,7 @@ def test_each_kind_acts_by_itself_and_none_in_the_simulator():
 
     def seen(**values):
         world = jnp.broadcast_to(of_kind(form.model, **values), (B, form.coordinates))
-        return form.meet((), jnp.concatenate([states, world], axis=1), strength(), A, KEY)
+        return form.meet(NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY)
 
     nothing = seen(parameters=1.0)
     np.testing.assert_array_equal(nothing.seen, states)
@@ -94,7 +96,7 @@ def test_each_kind_acts_by_itself_and_none_in_the_simulator():
     assert np.all(np.asarray(seen(actuator=1.0).actuator) != 0)
     without = Worlds(model(sensor=0.0, actuator=0.0, bias=0.0))
     world = jnp.zeros((B, 1))
-    inputs = without.meet((), jnp.concatenate([states, world], axis=1), strength(), A, KEY)
+    inputs = without.meet(NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY)
     np.testing.assert_array_equal(inputs.seen, states)
     assert inputs.actuator is None
 
@@ -123,7 +125,7 @@ def test_targets_stay_within_what_rewards_allow():
     # An entropy bonus from −.5 to .25 in each step may come on top.
     bonus = bounded(form, wild, 1.0, (-0.5, 0.25))
     np.testing.assert_allclose(bonus, [-15, -9, 0, 19, 22.5], rtol=1e-5)
-    np.testing.assert_array_equal(bounded(form, wild, 0.0), np.float32(wild))  # vanilla members
+    np.testing.assert_array_equal(bounded(form, wild, 0.0), np.array(wild, np.float32))  # vanilla
     np.testing.assert_array_equal(bounded(Worlds(model(), bounded=False), wild, 1.0), wild)
 
 
@@ -159,7 +161,7 @@ def test_an_overvaluing_critics_target_is_clipped(kind):
 
 def test_the_range_of_rewards_is_remembered():
     form = Worlds(model())
-    value = lambda inputs, z: (jnp.zeros(inputs.seen.shape[:-1]),) * 2  # noqa: E731
+    value: Any = lambda inputs, z: (jnp.zeros(inputs.seen.shape[:-1]),) * 2  # noqa: E731
     known, seen = form.init(KEY, SIZE, A), []
     for seed in range(3):
         data = batch(form, seed=seed)

@@ -1,5 +1,7 @@
 """Every kind of world parameter acts, as the perturbation with the same numbers, for an episode."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,14 +21,14 @@ ACTING = [*FAMILIES, *(n for n in NAMES if ":" in n and not n.startswith("fricti
 class Placed(EpisodeWorlds):
     """Worlds of given coordinates instead of drawn ones."""
 
-    wanted = np.zeros(0)
+    wanted: np.ndarray = np.zeros(0)
 
     def begin(self, ids: np.ndarray) -> None:
         self.features[ids] = self.wanted[ids]
         self._apply(ids)
 
 
-def hopper(physics, envs: int, kind=Placed, **changes) -> tuple[BatchEnv, EpisodeWorlds]:
+def hopper(physics, envs: int, kind: Any = Placed, **changes) -> tuple[BatchEnv, Any]:
     env = make("Hopper", envs, threads=1)
     model = world_model(
         declared({"physics": physics, "sensor": 0.0, "actuator": 0.0} | changes),

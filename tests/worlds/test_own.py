@@ -1,5 +1,7 @@
 """One's own simulator takes parameters through `set_world`, and mistakes in it are told."""
 
+from typing import Any, cast
+
 import gymnasium
 import numpy as np
 import pytest
@@ -51,7 +53,7 @@ def test_a_function_does_as_well():
     class Plain(Tank):
         level_of = 0.1
 
-        def step(self, action):
+        def step(self, action) -> Any:
             observation, _, *rest = super().step(action)
             return observation, self.level_of, *rest
 
@@ -80,7 +82,7 @@ class Raising(Adjustable):
 
 
 class Returning(Adjustable):
-    def set_world(self, values):
+    def set_world(self, values) -> Any:
         return self
 
 
@@ -111,7 +113,7 @@ def test_faults_of_set_world_are_told(kind, told):
 
 def test_a_function_that_returns_something_is_told_too():
     with pytest.raises(InputError, match=r"returned dict from set_world\(\)"):
-        check(lambda: SetWorld(Tank(), lambda env, values: dict(values)))
+        check(lambda: SetWorld(Tank(), cast(Any, lambda env, values: dict(values))))
 
 
 class Bounded(Adjustable):
