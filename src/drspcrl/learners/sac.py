@@ -196,7 +196,7 @@ def temperature(state: SACState) -> Array:
 def entropy_range(state: SACState, action_size: int) -> tuple[Array, Array]:
     """What entropy may bring in a step: from that of the narrowest policy to that of the widest.
 
-    Where tanh saturates, the density of an action is larger by up to e^20 than that of its Gaussian.
+    Where tanh saturates, an action's density is up to e^20 times that of its Gaussian.
     """
     α = temperature(state)
     return α * action_size * (LOG_STD_RANGE[0] - 20.0), α * action_size * jnp.log(2.0)

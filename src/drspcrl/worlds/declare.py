@@ -20,9 +20,7 @@ LEAST_SCALE = 0.05
 # Where the ball is the default law: docs/worlds.md has the numbers.
 _BALL = ("ppo",)
 LAWS = ("auto", "sphere", "ball")
-PARAMETER_  # Where the ball is the default law: docs/worlds.md has the numbers.
-_BALL = ("ppo",)
-LAWS = ("normal", "uniform", "above", "below")
+PARAMETER_LAWS = ("normal", "uniform", "above", "below")
 SENSOR_UNITS = ("auto", "absolute", "relative")
 
 
