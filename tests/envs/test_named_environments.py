@@ -20,7 +20,7 @@ def played(env) -> np.ndarray:
     return np.stack(seen)
 
 
-@pytest.mark.parametrize("name", NAMES, ids=str)
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: getattr(name, "__name__", name))
 def test_all_ways_to_name_an_environment_make_the_same_one(name):
     np.testing.assert_array_equal(played(make(name, 2)), played(make("Tank-v0", 2)))
 
