@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from drspcrl.files import read_bytes
+
 if TYPE_CHECKING:
     from drspcrl.evaluation import Policy
 
@@ -116,5 +118,5 @@ class Stress:
             refuse_imports(task, self.trust)
             import_trusted(task, self.trust)
         policy = load_policy(file)
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest = hashlib.sha256(read_bytes(file, follow=True)).hexdigest()
         return policy, task, {"name": file.name, "sha256": digest}, folder, run.config.get("worlds")

@@ -1,13 +1,15 @@
 """What `drspcrl stress` found for the runs: one row for each `stress.json` in a run folder."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from drspcrl.display import brief
 from drspcrl.errors import InputError
+from drspcrl.files import read_bytes
+from drspcrl.reading import parse_json
 from drspcrl.report.escape import plain
 from drspcrl.runs import Run
 
@@ -49,11 +51,9 @@ def stress_table(runs: Sequence[Run]) -> StressTable:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(f"has more than {_LARGEST:,} bytes, which stress never writes")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read: {' '.join(str(error).split())}") from None
+        content = parse_json(read_bytes(path, most=_LARGEST))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {brief(error)}") from None
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError("is no result of drspcrl stress")
     version = content.get("format_version")

@@ -11,21 +11,15 @@ from rich.table import Table
 from drspcrl.envs.registry import make, task_names
 from drspcrl.errors import InputError
 from drspcrl.learners.worlds import CANDIDATES, Worlds, WorldStrength
-from drspcrl.policy import stretch
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.uncertainty import DIVERGENCES
 from drspcrl.worlds.episodes import EpisodeWorlds, Roles
 from drspcrl.worlds.model import WorldModel, sensor_spread, world_model
-from drspcrl.worlds.own import check_set_world
+from drspcrl.worlds.own import check_set_world, random_observations
 from drspcrl.worlds.settings import WorldSettings
 
 if TYPE_CHECKING:
     from drspcrl.trainer.config import TrainConfig
-
-WARM_UP = 2000
-"""Random steps over which a reading's spread is measured."""
-_WARM_UP_ENVS = 8
-_WARM_UP_SEED = 0x756E6974
 
 
 def measured(config: "TrainConfig") -> "TrainConfig":
@@ -41,24 +35,10 @@ def measured(config: "TrainConfig") -> "TrainConfig":
     known = isinstance(config.env, str) and config.env.removesuffix("-v5") in task_names()
     if absolute or (worlds.sensor_unit == "auto" and known):
         return config
-    spread = sensor_spread(_random_observations(str(config.env)))
+    spread = sensor_spread(random_observations(str(config.env)))
     rounded = tuple(float(f"{size:.6g}") for size in spread)
     found = replace(config, worlds=replace(worlds, sensor_unit=rounded))
     return found.as_begun(config.began).read_from(config.worlds_file)
-
-
-def _random_observations(task: str) -> np.ndarray:
-    env = make(task, _WARM_UP_ENVS, seed=_WARM_UP_SEED)
-    try:
-        random = np.random.default_rng(_WARM_UP_SEED)
-        seen, shape = [env.reset()], (_WARM_UP_ENVS, *env.action_space.shape)
-        low, high = env.action_space.low, env.action_space.high
-        for _ in range(WARM_UP // _WARM_UP_ENVS):
-            actions = stretch(random.uniform(-1.0, 1.0, shape), low, high)
-            seen.append(env.step(actions.astype(env.action_space.dtype)).final_observation)
-        return np.concatenate(seen)
-    finally:
-        env.close()
 
 
 def in_worlds(config: "TrainConfig") -> bool:

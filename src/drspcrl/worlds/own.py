@@ -7,9 +7,14 @@ import gymnasium
 import numpy as np
 
 from drspcrl.envs.batch import BatchEnv
+from drspcrl.envs.registry import make
 from drspcrl.errors import InputError
 from drspcrl.worlds.declare import Parameter
 
+WARM_UP = 2000
+"""Random steps over which a reading's spread is measured."""
+_WARM_UP_ENVS = 8
+_WARM_UP_SEED = 0x756E6974
 _STEPS = 10  # of each episode that is compared
 
 
@@ -68,6 +73,21 @@ def _distant(parameter: Parameter) -> float:
     sign = -1.0 if parameter.law == "below" else 1.0
     value = parameter.nominal + sign * parameter.size
     return float(min(max(value, parameter.low), parameter.high))
+
+
+def random_observations(task: Any) -> np.ndarray:
+    """What is read in a task under random actions, [n, O]."""
+    env = make(task, _WARM_UP_ENVS, seed=_WARM_UP_SEED)
+    try:
+        random = np.random.default_rng(_WARM_UP_SEED)
+        seen, shape = [env.reset()], (_WARM_UP_ENVS, *env.action_space.shape)
+        low, high = env.action_space.low, env.action_space.high
+        for _ in range(WARM_UP // _WARM_UP_ENVS):
+            actions = low + (high - low) * random.random(shape)
+            seen.append(env.step(actions.astype(env.action_space.dtype)).final_observation)
+        return np.concatenate(seen).reshape(-1, int(np.prod(env.observation_space.shape)))
+    finally:
+        env.close()
 
 
 def _episode(env: BatchEnv) -> np.ndarray:

@@ -1,11 +1,12 @@
 """The figure: how far each parameter may go alone, and what the worlds found consist of."""
 
-import os
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drspcrl.evaluation.stress.result import StressResult
 from drspcrl.evaluation.stress.search import Side
+from drspcrl.files import write_durably
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,13 +37,9 @@ def draw(result: StressResult, folder: Path) -> None:
         figure.legend(frameon=False, fontsize=7.5, loc="outside lower right", ncols=2)
         figure.suptitle(_title(result), x=0.01, ha="left", size=10, weight="bold", color=_INK)
         for name in NAMES:
-            aside = folder / f".{os.getpid()}-{name}"
-            try:
-                metadata = {"Date": None} if name.endswith(".svg") else {}
-                figure.savefig(aside, format=name[-3:], dpi=150, metadata=metadata)
-                os.replace(aside, folder / name)
-            finally:
-                aside.unlink(missing_ok=True)
+            content, metadata = io.BytesIO(), {"Date": None} if name.endswith(".svg") else {}
+            figure.savefig(content, format=name[-3:], dpi=150, metadata=metadata)
+            write_durably(folder / name, content.getvalue())
 
 
 def _title(result: StressResult) -> str:

@@ -7,7 +7,6 @@ beginning and given what is in the list, until it asks for what is not.
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from drspcrl.errors import InputError
 from drspcrl.evaluation.progress import Progress
 from drspcrl.evaluation.stress.play import Player
+from drspcrl.files import read_text, write_durably
 
 FORMAT_VERSION = 1
 KIND = "drspcrl stress state"
@@ -89,7 +89,8 @@ class Ledger:
     def _save(self) -> None:
         if self._file is not None:
             content = {"kind": KIND, "format_version": FORMAT_VERSION, "request": self._request}
-            write_whole(self._file, json.dumps({**content, "plays": self._plays}) + "\n")
+            text = json.dumps({**content, "plays": self._plays}) + "\n"
+            write_durably(self._file, text.encode())
 
 
 def _entry(
@@ -106,10 +107,12 @@ def _digest(seeds: Sequence[int]) -> str:
 def _read(file: Path, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     remedy = "give another --out, or --overwrite to begin again"
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_text(file))
         known = content["kind"] == KIND and content["format_version"] == FORMAT_VERSION
         was, plays = dict(content["request"]), list(content["plays"])
         whole = all({"seeds", "worlds", "returns", "diverged"} <= set(play) for play in plays)
+    except InputError as error:  # no regular file
+        raise InputError(f"{error}; {remedy}") from None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise InputError(f"{file} is damaged; {remedy}") from None
     if not known or not whole:
@@ -132,13 +135,3 @@ def _flat(request: Mapping[str, Any]) -> dict[str, Any]:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else f"{text[:37]}…"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file aside and rename it into place."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)

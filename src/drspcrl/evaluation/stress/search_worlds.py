@@ -15,7 +15,7 @@ from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import BLOCK, Actor, Policy
 from drspcrl.evaluation.progress import Progress, Show, progress
-from drspcrl.evaluation.stress.ledger import Ledger, write_whole
+from drspcrl.evaluation.stress.ledger import Ledger
 from drspcrl.evaluation.stress.play import Player
 from drspcrl.evaluation.stress.question import Question
 from drspcrl.evaluation.stress.result import Found, StressResult
@@ -34,11 +34,12 @@ from drspcrl.evaluation.stress.search import (
     population,
 )
 from drspcrl.evaluation.stress.space import Space, select
+from drspcrl.files import write_durably
 from drspcrl.statistics import mean_interval
 from drspcrl.versions import versions_of
 from drspcrl.worlds.declare import Declared, declared, read_declared
 from drspcrl.worlds.model import sensor_spread, world_model
-from drspcrl.worlds.own import check_set_world
+from drspcrl.worlds.own import check_set_world, random_observations
 
 Env = str | Callable[[], gymnasium.Env]
 
@@ -147,7 +148,7 @@ def write_result(result: StressResult, folder: Path, plot: bool) -> None:
 
         draw(result, folder)
     text = json.dumps(result.record(), indent=2, allow_nan=False, ensure_ascii=False)
-    write_whole(folder / RESULT, text + "\n")
+    write_durably(folder / RESULT, (text + "\n").encode())
 
 
 def _search(question: Question, ledger: Ledger, info: Mapping[str, Any]) -> StressResult:
@@ -307,20 +308,5 @@ def _sensor_unit(says: Declared, env: Env, one: BatchEnv) -> tuple[np.ndarray | 
     absolute = says.sensor_unit == "absolute" or not (says.sensor or says.bias)
     if absolute or (says.sensor_unit == "auto" and known):
         return None, False
-    spread = sensor_spread(_random_observations(env))
+    spread = sensor_spread(random_observations(env))
     return np.array([float(f"{size:.6g}") for size in spread]), True
-
-
-def _random_observations(env: Env) -> np.ndarray:
-    """What is read under random actions, [n, O]."""
-    batch = make(env, _WARM_UP_ENVS, seed=_WARM_UP_SEED)
-    try:
-        random = np.random.default_rng(_WARM_UP_SEED)
-        seen = [batch.reset()]
-        space, shape = batch.action_space, (_WARM_UP_ENVS, *batch.action_space.shape)
-        for _ in range(_WARM_UP_STEPS // _WARM_UP_ENVS):
-            actions = space.low + (space.high - space.low) * random.random(shape)
-            seen.append(batch.step(actions.astype(space.dtype)).final_observation)
-        return np.concatenate(seen).reshape(-1, int(np.prod(batch.observation_space.shape)))
-    finally:
-        batch.close()
