@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import jax
 import numpy as np
@@ -40,10 +41,8 @@ ESCAPES = "\x1b[31m[/b][red]\u202e\x9b2J"
 @pytest.fixture(scope="module", autouse=True)
 def grids_in_this_process() -> Iterator[None]:
     """So that the file operations of a grid's trainings can be seen."""
-    before = ENGINES["local"]
-    ENGINES["local"] = Here
-    yield
-    ENGINES["local"] = before
+    with patch.dict(ENGINES, local=Here):
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

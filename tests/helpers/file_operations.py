@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
@@ -91,7 +91,9 @@ def recorded(root: Path) -> Iterator[list[State]]:
 
     changed = {name: by_path(name) for name in _BY_PATH}
     changed |= {name: by_descriptor(name) for name in _BY_DESCRIPTOR}
-    with patch.multiple(os, open=opened, write=written, **changed):
+    with ExitStack() as patched:
+        for name, operation in {**changed, "open": opened, "write": written}.items():
+            patched.enter_context(patch.object(os, name, operation))
         yield states
 
 
