@@ -20,8 +20,8 @@ from drspcrl.errors import InputError
 _ASIDE = re.compile(r"\.drspcrl-aside-[0-9a-f]{16}")
 # What versions up to 0.1 wrote aside, so that what a kill has left there goes too.
 _EARLIER = re.compile(
-    r"\.(?:run\.json|config\.yaml|metrics\.csv|policy(?:-best)?\.safetensors|[0-9a-f]{64})"
-    r"\.\d+(?:\.\d+)?"
+    r"\.(?:run\.json|config\.yaml|metrics\.csv|policy(?:-best)?\.safetensors|[0-9a-f]{64}"
+    r"|evaluation(?:-.+)?\.(?:csv|json))\.\d+(?:\.\d+)?"
 )
 _NOT_REGULAR = (errno.ENXIO, errno.EISDIR, errno.ENODEV)
 

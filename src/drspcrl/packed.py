@@ -12,6 +12,8 @@ from drspcrl.errors import InputError
 SUFFIX = ".xz"
 MAX_BYTES = 64 * 2**20
 """The most that a packed file may unfold to; a table of a million episodes has 40 MB."""
+MOST_PLAIN = 2**30
+"""The most bytes of a table that is not packed."""
 
 _FILTERS = [
     {
@@ -64,8 +66,8 @@ def read_text(path: Path) -> str:
     """
     try:
         if path.suffix != SUFFIX:
-            return files.read_text(path)
-        content = files.read_bytes(path)
+            return files.read_text(path, most=MOST_PLAIN)
+        content = files.read_bytes(path, most=MAX_BYTES)
     except (OSError, ValueError) as error:
         raise InputError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None
     return unpack(content, path.name)

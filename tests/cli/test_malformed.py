@@ -509,7 +509,7 @@ def fail(*_, **__):
         ("report runs --out new", "drspcrl.report.write.os.replace"),
         ("keep runs --out new", "drspcrl.digest.folder.os.replace"),
         ("solve --mdp machine --points 2 --iterations 1 --out new", "drspcrl.cli.solve.os.replace"),
-        ("evaluate runs --suite one.yaml --episodes 1", "drspcrl.evaluation.table.os.replace"),
+        ("evaluate runs --suite one.yaml --episodes 1", "drspcrl.files.os.replace"),
     ],
 )
 def test_a_full_disk(capsys, place, monkeypatch, command, broken):
@@ -538,7 +538,7 @@ def test_a_full_disk_stops_no_other_run(capsys, place, monkeypatch):
     def sometimes(source, target):
         fail() if Path(target).parent.name == NAME else replace(source, target)
 
-    monkeypatch.setattr("drspcrl.evaluation.table.os.replace", sometimes)
+    monkeypatch.setattr("drspcrl.files.os.replace", sometimes)
     line = "evaluate runs --suite one.yaml --episodes 1 --jobs 1"
     with pytest.raises(SystemExit) as stop:
         main(line.split())

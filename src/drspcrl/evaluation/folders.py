@@ -15,7 +15,7 @@ from drspcrl.evaluation.progress import Progress, Show, progress
 from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
-from drspcrl.files import read_bytes
+from drspcrl.files import read_bytes, remove_asides
 from drspcrl.named import import_trusted
 from drspcrl.runs import DEFAULT_SUITE, Run, find_runs, read_run, refuse_imports
 
@@ -202,7 +202,10 @@ def _evaluate_shares(
 def _written(folder: Path, path: Path, table: EvaluationTable) -> RunResult:
     """A result in its place; a folder that takes none does not stop the other runs."""
     try:
+        remove_asides(folder)  # what a killed evaluation left
         table.to_csv(path)
+    except InputError as error:
+        return RunResult(folder, "skipped", str(error))
     except OSError as error:
         reason = f"{path.name} cannot be written: {error.strerror}; make room or permit it"
         return RunResult(folder, "skipped", reason)

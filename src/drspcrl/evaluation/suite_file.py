@@ -9,9 +9,10 @@ from typing import Any
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation.suite import Suite
+from drspcrl.files import read_text
 from drspcrl.perturbations import Perturbation, Setting, grid, parse
 from drspcrl.perturbations.setting import MOST_POINTS
-from drspcrl.reading import parse_yaml
+from drspcrl.reading import MOST_YAML, parse_yaml
 
 _FORMS = (
     "write a setting in words (none, action=0.3), {perturbation: NAME, levels: [...]} with "
@@ -46,7 +47,7 @@ def load_suite(suite: str | Path | Suite) -> Suite:
             "give the path of your own YAML file"
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, follow=True, most=MOST_YAML)
     except (OSError, ValueError) as error:
         raise InputError(f"suite file {brief(path)} cannot be read: {brief(error)}") from None
     found = _parsed(text, path.stem, str(path))

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,9 @@ import numpy as np
 
 from drspcrl.display import brief
 from drspcrl.errors import InputError
+from drspcrl.files import read_text, write_durably
 from drspcrl.perturbations.setting import number
-from drspcrl.reading import parse_json
+from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.runs import EVALUATION_COLUMNS, read_evaluation
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class EvaluationTable:
     def left_out(self) -> str:
         """One line about settings of the suite that the task has nothing for, "" if it has all."""
         why: dict[str, list[str]] = {}
-        for label, reason in dict(self.info.get("left_out", {})).items():
+        found = self.info.get("left_out")
+        for label, reason in found.items() if isinstance(found, Mapping) else ():
             why.setdefault(str(reason), []).append(str(label))
         parts = [f"{_listed(labels)} ({reason})" for reason, labels in why.items()]
         return f"left out: {'; '.join(parts)}" if parts else ""
@@ -129,8 +130,9 @@ class EvaluationTable:
         )
         writer.writerows(zip(*columns, strict=True))
         if self.info:
-            _replace(path.with_suffix(".json"), json.dumps(self.info, indent=2) + "\n")
-        _replace(path, text.getvalue())
+            beside = json.dumps(self.info, indent=2) + "\n"
+            write_durably(path.with_suffix(".json"), beside.encode())
+        write_durably(path, text.getvalue().encode())
 
     @classmethod
     def from_csv(cls, path: str | Path) -> "EvaluationTable":
@@ -163,10 +165,10 @@ class EvaluationTable:
 def read_info(path: str | Path) -> dict[str, Any]:
     """What the table at `path` was made with; empty where nothing beside it says so."""
     beside = Path(path).with_suffix(".json")
-    if not beside.exists():
-        return {}
     try:
-        info = parse_json(beside.read_text(encoding="utf-8"))
+        info = parse_json(read_text(beside, most=MOST_JSON))
+    except FileNotFoundError:
+        return {}
     except (OSError, ValueError) as error:
         raise InputError(f"{beside.name} cannot be read: {brief(error)}") from None
     if not isinstance(info, dict):
@@ -183,13 +185,3 @@ def _listed(labels: list[str]) -> str:
     words = [f"{kind}={', '.join(own)}" for kind, own in levels.items()]
     more = len(labels) - _LISTED
     return "; ".join(words) + (f" and {more} more settings" if more > 0 else "")
-
-
-def _replace(path: Path, text: str) -> None:
-    # Hidden, and with the process in its name: two evaluations at once do not meet in one file.
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)

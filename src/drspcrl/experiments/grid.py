@@ -11,8 +11,9 @@ from drspcrl import variants
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import TRAINING, Population
+from drspcrl.files import read_text
 from drspcrl.presets import ablation
-from drspcrl.reading import parse_yaml
+from drspcrl.reading import MOST_YAML, parse_yaml
 from drspcrl.trainer.settings import POPULATION_SETTINGS
 from drspcrl.variants import Variant
 from drspcrl.worlds.declare import read_declared
@@ -123,7 +124,7 @@ def load_grid(name: str | Path) -> Grid:
             "give the path of your own YAML file"
         )
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path, follow=True, most=MOST_YAML)
     except (OSError, ValueError) as error:
         raise InputError(f"grid file {brief(path)} cannot be read: {brief(error)}") from None
     return parse_grid(text, str(path), path.parent)

@@ -6,6 +6,7 @@ so that a machine that died, or a run that was continued by hand, is seen as it 
 
 import json
 import math
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -20,8 +21,8 @@ from drspcrl.experiments.grid import Grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
-from drspcrl.files import remove_asides, write_durably
-from drspcrl.reading import parse_json
+from drspcrl.files import read_text, remove_asides, write_durably
+from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.runs import refuse_imports
 
 MANIFEST = "manifest.json"
@@ -110,10 +111,10 @@ class Manifest:
                 is not trusted.
         """
         path = out / MANIFEST
-        if not path.exists():
+        if not os.path.lexists(path):
             return cls(out)
         try:
-            content = parse_json(path.read_text("utf-8"))
+            content = parse_json(read_text(path, most=MOST_JSON))
             version = content["format_version"]
             entries = content["pieces"] if version == FORMAT_VERSION else []
             pieces = [_piece(entry, trust) for entry in entries]

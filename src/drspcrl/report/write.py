@@ -8,7 +8,8 @@ from pathlib import Path
 
 from drspcrl import __version__
 from drspcrl.errors import InputError
-from drspcrl.reading import parse_json
+from drspcrl.files import read_text
+from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.report.collected import Collected, collect
 from drspcrl.report.figures import Paint, draw_figures, suite_suffixes
 from drspcrl.report.names import looks, slugs
@@ -78,7 +79,7 @@ def check_target(out: Path) -> None:
 
 def _is_report(folder: Path) -> bool:
     try:
-        marker = parse_json((folder / REPORT_MARKER).read_text(encoding="utf-8"))
+        marker = parse_json(read_text(folder / REPORT_MARKER, most=MOST_JSON))
     except (OSError, ValueError):
         return False
     return isinstance(marker, dict) and marker.get("kind") == KIND

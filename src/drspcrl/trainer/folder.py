@@ -113,7 +113,8 @@ class RunFolder:
         self.store.keep()  # what a kill left half-written, also if no further step is to be made
         info = dict(read_info(self.path))
         rows, lost = self._rows_at(saved.notes)
-        pieces = [*info.get("resumed", ()), {"step": saved.step, "at": _now()}]
+        earlier = info.get("resumed")
+        pieces = [*(earlier if isinstance(earlier, list) else ()), _piece(saved.step)]
         self._best = saved.notes["best"]
         best = {} if self._best is None else {"best": self._best}
         for gone in ("best", "ended", "steps"):
@@ -344,6 +345,10 @@ def _text(value: float) -> str:
     if isinstance(value, int):
         return str(value)
     return "" if math.isnan(value) else f"{value:.9g}"
+
+
+def _piece(step: int) -> dict[str, Any]:
+    return {"step": step, "at": _now()}
 
 
 def _now() -> str:

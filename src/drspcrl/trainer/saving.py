@@ -1,6 +1,6 @@
 """What a checkpoint of a member holds, and a population put together from such checkpoints."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -74,7 +74,7 @@ def newest_common(folders: Sequence[RunFolder], warn: Callable[[str], None]) -> 
     common = set.intersection(*(set(folder.store.steps()) for folder in folders))
     for step in sorted(common, reverse=True):
         try:
-            return [folder.store.read(step) for folder in folders]
+            return [_checked(folder.store.read(step)) for folder in folders]
         except InputError as error:
             warn(f"{error}; falling back to the checkpoint before")
     kept = ", ".join(sorted({str(s) for folder in folders for s in folder.store.steps()}))
@@ -82,6 +82,21 @@ def newest_common(folders: Sequence[RunFolder], warn: Callable[[str], None]) -> 
         f"{folders[0].path.parent} has no checkpoint that is whole for all of its "
         f"{len(folders)} runs (steps found: {kept or 'none'}); train anew into another folder"
     )
+
+
+def _checked(saved: Saved) -> Saved:
+    """A checkpoint whose notes are what a training writes; a folder may come from elsewhere."""
+    notes = saved.notes if isinstance(saved.notes, Mapping) else {}
+    best = notes.get("best")
+    sound = best is None or (
+        isinstance(best, Mapping) and isinstance(best.get("return"), int | float)
+    )
+    for name, least in (("total", 1), ("metrics_bytes", 0)):
+        value = notes.get(name)
+        sound = sound and isinstance(value, int) and least <= value < 2**63
+    if not sound:
+        raise InputError(f"{saved.path} is damaged: its notes are not what a training writes")
+    return saved
 
 
 @jax.jit
