@@ -49,7 +49,7 @@ ALLOWED = {
     },
     "experiments": {
         *("trainer", "evaluation", "report", "checkpoint", "runs", "variants", "presets"),
-        *("policy", "envs"),
+        *("policy", "envs", "worlds"),
     },
     "cli": {
         *("trainer", "evaluation", "report", "experiments", "digest", "tabular", "divergences"),

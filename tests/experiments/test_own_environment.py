@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from drspcrl.errors import InputError
 from drspcrl.experiments.engine import Task
 from drspcrl.experiments.grid import load_grid
 from drspcrl.experiments.manifest import Manifest, Piece
@@ -69,5 +70,6 @@ def test_what_only_the_manifest_names_is_not_imported(file, tmp_path):
     out.mkdir()
     Manifest(out, pieces, "noise").save()
     assert "never_imported:Id-v0" in (out / "manifest.json").read_text()
-    assert plan_grid(grid, out, Options())
+    with pytest.raises(InputError, match="--trust never_imported:Id-v0"):
+        plan_grid(grid, out, Options())
     assert "never_imported" not in sys.modules

@@ -132,7 +132,7 @@ def test_aliases_that_unfold_without_end_are_refused(write_run):
     lines = ["env: HalfCheetah", "worlds0: &w0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"worlds{k}: &w{k} [{', '.join([f'*w{k - 1}'] * 9)}]" for k in range(1, 8)]
     (folder / "config.yaml").write_text("\n".join([*lines, "worlds: *w7"]))
-    with pytest.raises(InputError, match="no run writes"):
+    with pytest.raises(InputError, match="unfolds to more than"):
         read_source(folder)
 
 

@@ -17,7 +17,7 @@ def run_blocks(page: str) -> dict:
     return names
 
 
-@pytest.mark.parametrize("page", ["environments.md", "perturbations.md"])
+@pytest.mark.parametrize("page", ["environments.md", "perturbations.md", "own_tolerances.md"])
 def test_code_blocks_run(page):
     run_blocks(page)
 

@@ -110,7 +110,7 @@ TRANSITIONS = {"uncertainty": "transitions"}
         ({"settings": {"price_states": "ends"}}, "price_states is 'ends'; choose one of visited"),
         ({"settings": {"probe_every": 1}}, "probe_every is 1; give a whole number of at least 2"),
         ({"settings": {"tilt": -1}}, "tilt is -1; give a finite number of at least 0"),
-        ({"worlds": Path("no/such.yaml")}, "is no file of at most 1 MiB; give a YAML file"),
+        ({"worlds": Path("no/such.yaml")}, "is no file; give a YAML file"),
         ({"worlds": {"colour": 1}}, "worlds has the unknown entry 'colour'; it may have law, phy"),
         ({"worlds": [1]}, "worlds holds list; give entries such as sensor"),
     ],

@@ -65,5 +65,5 @@ def test_what_a_nominal_model_says_of_itself_is_logged(name):
     one = jnp.ones((8, 1))
     batch = Batch(one, one, jnp.full(8, 3.0), one, jnp.zeros(8, bool))
     given = batch, hyper, Strength(0.1, Scales(0.1)), jax.random.key(1), jnp.int32(0)
-    _, metrics = learner.update(state, *given)
+    _, metrics = jax.jit(learner.update)(state, *given)
     np.testing.assert_allclose(metrics["nominal_loss"], 1.0)

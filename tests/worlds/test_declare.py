@@ -19,7 +19,10 @@ def test_the_default_is_what_the_docs_say():
     worlds = declared({})
     assert set(worlds.physics) == {"mass", "friction", "damping", "armature", "gravity", "gear"}
     assert set(worlds.physics.values()) == {0.2}
-    assert (worlds.sensor, worlds.actuator, worlds.bias, worlds.law) == (0.2, 0.3, 0.0, "sphere")
+    assert (worlds.sensor, worlds.actuator, worlds.bias, worlds.law) == (0.2, 0.3, 0.0, "auto")
+    laws = {learner: worlds.for_learner(learner).law for learner in ("ppo", "sac", "ddpg")}
+    assert laws == {"ppo": "ball", "sac": "sphere", "ddpg": "sphere"}
+    assert declared({"law": "sphere"}).for_learner("ppo").law == "sphere"
 
 
 def test_a_record_is_declared_the_same_again():
@@ -51,7 +54,7 @@ WRONG = {
     "nan": ({"bias": math.nan}, r"bias: the tolerance is nan; give a finite"),
     "truth": ({"sensor": True}, r"sensor: the tolerance is True; give a finite"),
     "negative family": ({"physics": {"mass": -1}}, r"physics mass: the tolerance is -1; give"),
-    "law": ({"law": "cube"}, r"law is 'cube'; choose one of sphere, ball"),
+    "law": ({"law": "cube"}, r"law is 'cube'; choose one of auto, sphere, ball"),
     "kind": ({"presence": {"wind": 0.5}}, r"presence of 'wind'; the kinds are physics, sensor"),
     "unlikely": ({"presence": {"sensor": 1.5}}, r"presence of sensor is 1\.5; a probability is f"),
     "less likely": ({"presence": {"sensor": -0.5}}, r"presence of sensor is -0\.5; a probability"),
@@ -161,7 +164,7 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path, text, told):
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"tank\.yaml is no file of at most 1 MiB; give a YAML"):
+    with pytest.raises(InputError, match=r"tank\.yaml is no file; give a YAML"):
         read_declared(tmp_path / "tank.yaml")
 
 

@@ -254,7 +254,8 @@ def test_returns_are_told_by_role_and_once_to_each():
             assert taken[0, role] == expected
         assert np.isnan(worlds.take(asker)).all()
     # A probe's return is discounted for the calibration: 8 + .81·8.
-    assert worlds._ring_gain[0, 0] == pytest.approx(8 + 0.81 * 8)
+    assert worlds._ring_probe[0, :2].tolist() == [False, True]
+    assert worlds._ring_gain[0, 1] == pytest.approx(8 + 0.81 * 8)
 
 
 def test_the_premium_is_what_anchors_have_lost():

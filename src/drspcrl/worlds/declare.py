@@ -207,13 +207,15 @@ def declared(content: Any, where: str = "worlds") -> Declared:
     return Declared(**content)
 
 
-def read_declared(path: str | Path, read: Any = None) -> tuple[Declared, str]:
+def read_declared(path: str | Path) -> tuple[Declared, str]:
     """Worlds from a YAML file, and the file's hash.
 
     Raises:
         InputError: the file cannot be read, or says something that does not fit.
     """
     path = Path(path)
+    if not path.is_file():
+        raise InputError(f"worlds file {path} is no file; give a YAML file of at most 1 MiB")
     try:
         raw = read_bytes(path, follow=True, most=MOST_YAML)
         content = parse_yaml(raw.decode("utf-8"))
