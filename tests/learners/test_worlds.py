@@ -32,6 +32,7 @@ SIZE, A, B = 2, 1, 64
 THETA = {"name": "theta", "nominal": 0.0, "tolerance": 0.5, "law": "above"}
 KEY = jax.random.key(0)
 HYPER = {SAC: SACHyper, DDPG: DDPGHyper, TD3: DDPGHyper}
+OFF_POLICY = [SAC, DDPG, pytest.param(TD3, marks=pytest.mark.slow)]
 NOTHING: Any = None  # of what is known
 
 
@@ -137,7 +138,7 @@ def test_an_end_is_worth_0_whatever_rewards_are():
     np.testing.assert_array_equal(low, [0.0, 0.5])
 
 
-@pytest.mark.parametrize("kind", HYPER)
+@pytest.mark.parametrize("kind", OFF_POLICY)
 def test_an_overvaluing_critics_target_is_clipped(kind):
     form = Worlds(model())
     learner, hyper = kind(hidden=(8,), uncertainty=form), HYPER[kind]()
@@ -424,7 +425,7 @@ def test_the_learned_radius_is_that_of_the_transitions():
 # What a member without worlds learns.
 
 
-@pytest.mark.parametrize("kind", HYPER)
+@pytest.mark.parametrize("kind", OFF_POLICY)
 def test_without_a_budget_an_update_is_the_plain_one(kind):
     form = FORMS["weighted"]
     hyper = HYPER[kind]()
