@@ -20,12 +20,13 @@ import numpy as np
 from jax import Array, lax
 
 from drspcrl.learners import networks, replay
+from drspcrl.learners.actor_critic import apart
 from drspcrl.learners.backup import DrawBatch, Transitions, reached
 from drspcrl.learners.dual import ValueOfDraws
 from drspcrl.learners.gaussian import tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.sac import SACState, apart, temperature
+from drspcrl.learners.sac import SACState, temperature
 from drspcrl.nominal import Strength
 from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector

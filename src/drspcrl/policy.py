@@ -43,7 +43,7 @@ class Policy:
     | kind | y | deterministic | stochastic |
     |---|---|---|---|
     | `tanh_gaussian` (SAC) | mean m, raw log std | tanh m | tanh(m + std·z) |
-    | `tanh` (DDPG) | m | tanh m | clip(tanh m + std·z) |
+    | `tanh` (DDPG, TD3) | m | tanh m | clip(tanh m + std·z) |
     | `gaussian` (PPO) | m | clip m | clip(m + std·z) |
 
     All of it in units where actions lie in [−1, 1]; the bounds then stretch it to the task's.

@@ -69,7 +69,7 @@ class Run:
     Attributes:
         path: The folder.
         environment: Task or Gymnasium id.
-        algorithm: `ppo`, `sac`, `ddpg`.
+        algorithm: `ppo`, `sac`, `ddpg`, `td3`.
         method: `self_paced`, `vanilla`, ...
         seed: The run's seed.
         status: What `run.json` says of it, "unknown" where it says nothing.

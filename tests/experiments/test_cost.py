@@ -86,7 +86,7 @@ def test_a_table_knows_the_usual_tasks(env, algorithm, source):
     assert "H200" in tabled.source
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac", "ddpg"])
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "ddpg", "td3"])
 @pytest.mark.parametrize("env", ["probe/noise", "Ant-v5", "Hopper"])
 @pytest.mark.parametrize("gpu", [True, False])
 def test_for_any_other_task_there_is_a_guess_that_says_so(env, algorithm, gpu):

@@ -1,4 +1,4 @@
-"""Policies as the three learners make them, with weights of the size that training leaves."""
+"""Policies as the learners make them, with weights of the size that training leaves."""
 
 import json
 from itertools import pairwise
@@ -9,7 +9,7 @@ import pytest
 from drspcrl.export import read_source
 from drspcrl.policy import Policy, save_policy
 
-LEARNERS = {"sac": "tanh_gaussian", "ddpg": "tanh", "ppo": "gaussian"}
+LEARNERS = {"sac": "tanh_gaussian", "ddpg": "tanh", "ppo": "gaussian"}  # td3's is ddpg's
 OBSERVATIONS, ACTIONS = 17, 6  # HalfCheetah's
 
 

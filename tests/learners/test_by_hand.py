@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from drspcrl.learners import adam, ddpg, normalization, sac
+from drspcrl.learners import TD3, adam, ddpg, normalization, sac
 from drspcrl.learners.actor_critic import critic_target
 from drspcrl.learners.experience import Rollout
 from drspcrl.learners.networks import Layer
@@ -101,6 +101,93 @@ class TestDDPG:
         hyper, key = ddpg.DDPGHyper(exploration=0.3), jax.random.key(3)
         z = jax.random.normal(key, (1, 1))
         acted = ddpg.DDPG(()).act(self.state(), jnp.array([[0.4]]), key, hyper)
+        np.testing.assert_allclose(acted, np.clip(np.tanh(0.2) + 0.3 * z, -1, 1), rtol=1e-12)
+
+
+class TestTD3:
+    """π(s) = tanh(0.5 s), Q_1 = s + 2a + 0.3, Q_2 = 2s − 3a + 0.1; the targets start equal."""
+
+    def state(self) -> ddpg.DDPGState:
+        actor = linear([[0.5]], [0.0])
+        kernel = jnp.array([[[1.0], [2.0]], [[2.0], [-3.0]]])
+        critics = (Layer(kernel, jnp.array([[0.3], [0.1]])),)
+        optimizers = adam.init(actor), adam.init(critics)
+        return ddpg.DDPGState(actor, critics, actor, critics, *optimizers)
+
+    @pytest.mark.parametrize(
+        ("z", "noise"),
+        [(0.0, 0.0), (1.5, 0.3), (-1.5, -0.3), (4.0, 0.5), (-40.0, -0.5)],  # 0.2·z within ±0.5
+    )
+    def test_target(self, z, noise, exploring):
+        # Q_1 = 1.1 + 2a is the lesser where a < 0.12, Q_2 = 1.7 − 3a where a is above.
+        exploring(z)
+        a = np.tanh(0.4) + noise
+        expected = 1.5 + 0.99 * min(1.1 + 2 * a, 1.7 - 3 * a)
+        found = target(TD3(()), self.state(), one(), ddpg.DDPGHyper())
+        np.testing.assert_allclose(found, [expected], rtol=1e-12)
+        ended = target(TD3(()), self.state(), one(terminated=True), ddpg.DDPGHyper())
+        np.testing.assert_allclose(ended, [1.5], rtol=1e-12)
+
+    def test_smoothed_actions_stay_in_bounds(self, exploring):
+        exploring(10.0)
+        found = target(TD3((), noise_clip=0.9), self.state(), one(), ddpg.DDPGHyper())
+        np.testing.assert_allclose(found, [1.5 + 0.99 * (1.7 - 3)], rtol=1e-12)
+
+    def updated(self, index: int):
+        hyper = ddpg.DDPGHyper(actor_lr=0.01, critic_lr=0.1, tau=0.25)
+        given = one(), hyper, Strength(), jax.random.key(0), jnp.int32(index)
+        return TD3(()).update(self.state(), *given)
+
+    def test_update(self, exploring):
+        # Without noise a = tanh 0.4 = 0.38, where Q_2 is the lesser: y = 1.5 + 0.99·(1.7 − 3a).
+        # Q_1 = 0.5 − 0.4 + 0.3 = 0.4 and Q_2 = 1 + 0.6 + 0.1 = 1.7 of s = 0.5 and a = −0.2.
+        # y = 2.05 is above both. Adam's first step is lr·sign, see DDPG: biases and weights on s
+        # rise, weights on a = −0.2 fall.
+        exploring(0.0)
+        state, metrics = self.updated(0)
+        y = 1.5 + 0.99 * (1.7 - 3 * np.tanh(0.4))
+        loss = (0.4 - y) ** 2 + (1.7 - y) ** 2
+        np.testing.assert_allclose(metrics["critic_loss"], loss, rtol=1e-12)
+        np.testing.assert_allclose(metrics["value"], 1.05, rtol=1e-12)
+        kernel = [[[1.1], [1.9]], [[2.1], [-3.1]]]
+        np.testing.assert_allclose(state.critic[0].kernel, kernel, rtol=1e-6)
+        np.testing.assert_allclose(state.critic[0].bias, [[0.4], [0.2]], rtol=1e-6)
+        # The actor ascends the new Q_1 = 1.1·0.5 + 1.9·tanh(0.25) + 0.4, though Q_2 falls in a.
+        expected = -(0.55 + 1.9 * np.tanh(0.25) + 0.4)
+        np.testing.assert_allclose(metrics["actor_loss"], expected, rtol=1e-6)
+        np.testing.assert_allclose(state.actor[0].kernel, [[0.51]], rtol=1e-6)
+        # A quarter of the way.
+        kernel = [[[1.025], [1.975]], [[2.025], [-3.025]]]
+        np.testing.assert_allclose(state.target_critic[0].kernel, kernel, rtol=1e-6)
+        np.testing.assert_allclose(state.target_actor[0].kernel, [[0.5025]], rtol=1e-6)
+
+    def test_the_actor_is_not_smoothed(self, exploring):
+        exploring(3.0)
+        _, metrics = self.updated(0)
+        y = 1.5 + 0.99 * (1.7 - 3 * (np.tanh(0.4) + 0.5))
+        first, second = np.sign(y - np.array([0.4, 1.7]))
+        assert (first, second) == (1, -1)
+        expected = -(0.55 + 1.9 * np.tanh(0.25) + 0.4)
+        np.testing.assert_allclose(metrics["actor_loss"], expected, rtol=1e-6)
+
+    def test_every_other_update_leaves_actor_and_targets(self):
+        state, metrics = self.updated(1)
+        before = self.state()
+        assert np.isnan(metrics["actor_loss"])
+        np.testing.assert_array_equal(state.actor[0].kernel, before.actor[0].kernel)
+        np.testing.assert_array_equal(state.target_critic[0].kernel, before.critic[0].kernel)
+        np.testing.assert_array_equal(state.target_actor[0].kernel, before.actor[0].kernel)
+        assert (np.asarray(state.critic[0].bias) != np.asarray(before.critic[0].bias)).all()
+
+    def test_new_critics_differ(self):
+        (layer,) = TD3(()).init(jax.random.key(0), 3, 2).critic
+        assert layer.kernel.shape == (2, 5, 1)
+        assert not np.isclose(*layer.kernel).any()
+
+    def test_acting(self):
+        hyper, key = ddpg.DDPGHyper(exploration=0.3), jax.random.key(3)
+        z = jax.random.normal(key, (1, 1))
+        acted = TD3(()).act(self.state(), jnp.array([[0.4]]), key, hyper)
         np.testing.assert_allclose(acted, np.clip(np.tanh(0.2) + 0.3 * z, -1, 1), rtol=1e-12)
 
 

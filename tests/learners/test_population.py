@@ -7,12 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from drspcrl.learners import DDPG, PPO, SAC, DDPGHyper, PPOHyper, SACHyper
+from drspcrl.learners import DDPG, PPO, SAC, TD3, DDPGHyper, PPOHyper, SACHyper
 from drspcrl.learners.experience import Rollout
 from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Scales, Strength
 
+DETERMINISTIC = [
+    DDPGHyper(),
+    DDPGHyper(0.9, 0.01, 1e-3, 1e-4),
+    DDPGHyper(0.5, 0.1, 1e-4, 5e-4),
+]
 # Every scalar differs between the members.
 OFF_POLICY = {
     "sac": (
@@ -23,10 +28,8 @@ OFF_POLICY = {
             SACHyper(0.5, 0.1, 1e-4, 5e-4, 0.0, -2.0),
         ],
     ),
-    "ddpg": (
-        DDPG((16, 16)),
-        [DDPGHyper(), DDPGHyper(0.9, 0.01, 1e-3, 1e-4), DDPGHyper(0.5, 0.1, 1e-4, 5e-4)],
-    ),
+    "ddpg": (DDPG((16, 16)), DETERMINISTIC),
+    "td3": (TD3((16, 16)), DETERMINISTIC),
 }
 UNCERTAINTIES = [
     Strength(),
@@ -120,13 +123,15 @@ def compare(pairs, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sac", *(pytest.param(n, marks=pytest.mark.slow) for n in ("ddpg", "ppo"))]
+    "name", ["sac", *(pytest.param(n, marks=pytest.mark.slow) for n in ("ddpg", "td3", "ppo"))]
 )
 def test_a_thousand_updates_in_double_precision(name, float64):
     compare(ppo(1000) if name == "ppo" else off_policy(name, 1000), 1e-9)
 
 
-@pytest.mark.parametrize("name", ["ddpg", "ppo", pytest.param("sac", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["td3", "ppo", *(pytest.param(n, marks=pytest.mark.slow) for n in ("ddpg", "sac"))]
+)
 def test_one_update_in_single_precision(name):
     compare(ppo(1) if name == "ppo" else off_policy(name, 1), 1e-5)
 

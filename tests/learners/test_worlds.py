@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
-from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
+from drspcrl.learners import DDPG, SAC, TD3, DDPGHyper, SACHyper
 from drspcrl.learners import worlds as module
 from drspcrl.learners.actor_critic import critic_target
 from drspcrl.learners.experience import SignalInputs
@@ -31,6 +31,8 @@ from drspcrl.worlds import WorldModel, declared, world_model
 SIZE, A, B = 2, 1, 64
 THETA = {"name": "theta", "nominal": 0.0, "tolerance": 0.5, "law": "above"}
 KEY = jax.random.key(0)
+HYPER = {SAC: SACHyper, DDPG: DDPGHyper, TD3: DDPGHyper}
+OFF_POLICY = [SAC, DDPG, pytest.param(TD3, marks=pytest.mark.slow)]
 NOTHING: Any = None  # of what is known
 
 
@@ -136,10 +138,10 @@ def test_an_end_is_worth_0_whatever_rewards_are():
     np.testing.assert_array_equal(low, [0.0, 0.5])
 
 
-@pytest.mark.parametrize("kind", [SAC, DDPG])
+@pytest.mark.parametrize("kind", OFF_POLICY)
 def test_an_overvaluing_critics_target_is_clipped(kind):
     form = Worlds(model())
-    learner, hyper = kind(hidden=(8,), uncertainty=form), {SAC: SACHyper, DDPG: DDPGHyper}[kind]()
+    learner, hyper = kind(hidden=(8,), uncertainty=form), HYPER[kind]()
     state = learner.init(KEY, SIZE, A)
     targets = "targets" if kind is SAC else "target_critic"
     network = getattr(state, targets)
@@ -423,10 +425,10 @@ def test_the_learned_radius_is_that_of_the_transitions():
 # What a member without worlds learns.
 
 
-@pytest.mark.parametrize("kind", [SAC, DDPG])
+@pytest.mark.parametrize("kind", OFF_POLICY)
 def test_without_a_budget_an_update_is_the_plain_one(kind):
     form = FORMS["weighted"]
-    hyper = {SAC: SACHyper, DDPG: DDPGHyper}[kind]()
+    hyper = HYPER[kind]()
     own = batch(form)
     zero = jnp.zeros((B, form.coordinates))
     own = own._replace(

@@ -97,5 +97,6 @@ def test_names():
     label = method_label("fixed_radius:epsilon_budget=0.3")
     assert label == "Dom. Rand. (fixed radius) ε=0.3"
     assert algorithm_label("sac:worlds") == "SAC · worlds"
-    names = ["td3", "ddpg:worlds", "ppo:worlds", "ppo:transitions"]
-    assert ordered_algorithms(names) == ["ppo:transitions", "ppo:worlds", "ddpg:worlds", "td3"]
+    names = ["own", "td3", "ddpg:worlds", "ppo:worlds", "ppo:transitions"]
+    ordered = ["ppo:transitions", "ppo:worlds", "ddpg:worlds", "td3", "own"]
+    assert ordered_algorithms(names) == ordered

@@ -14,6 +14,7 @@ from drspcrl.trainer.settings import resolve
 SMALL = {
     "sac": {"hidden": [16, 16], "batch_size": 32, "learning_starts": 40, "envs_per_member": 4},
     "ddpg": {"hidden": [16, 16], "batch_size": 32, "learning_starts": 40, "envs_per_member": 4},
+    "td3": {"hidden": [16, 16], "batch_size": 32, "learning_starts": 40, "envs_per_member": 4},
     "ppo": {"hidden": [16, 16], "rollout_size": 64, "minibatches": 4, "envs_per_member": 4},
 }
 
@@ -52,7 +53,8 @@ def small_loop():
 
 
 @pytest.fixture(
-    scope="session", params=["sac", pytest.param("ddpg", marks=pytest.mark.slow), "ppo"]
+    scope="session",
+    params=["sac", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "td3")), "ppo"],
 )
 def trained(request, tmp_path_factory) -> tuple[TrainConfig, tuple[Path, ...]]:
     """A finished training and its folders."""

@@ -30,7 +30,7 @@ def config(**changes) -> TrainConfig:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"algorithm": "td3"}, "algorithm is 'td3'; choose one of ppo, sac, ddpg"),
+        ({"algorithm": "a2c"}, "algorithm is 'a2c'; choose one of ppo, sac, ddpg, td3"),
         ({"methods": ("selfpaced",)}, "unknown method 'selfpaced'; choose one of vanilla"),
         ({"methods": (3,)}, "method is 3; choose among vanilla"),
         (
@@ -303,7 +303,7 @@ def test_every_setting_is_the_populations_or_a_members(algorithm):
     from drspcrl.nominal import Scales
     from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
 
-    hyper = {"ppo": PPOHyper, "sac": SACHyper, "ddpg": DDPGHyper}[algorithm]._fields
+    hyper = {"ppo": PPOHyper, "sac": SACHyper}.get(algorithm, DDPGHyper)._fields
     levels = {level for parts in (*DISTURBANCES.values(), GUSTS) for _, level in parts}
     adversary = {f"wr2l_{f.name}" for f in fields(Settings)}
     known = {*POPULATION_SETTINGS, *hyper, *Scales._fields, *DEFAULTS, *levels, *adversary}

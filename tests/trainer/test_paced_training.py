@@ -18,10 +18,10 @@ OWN = {"curriculum_every": 32, "draws": 4, "sensor": 0.2}
 
 @pytest.fixture(
     scope="module",
-    params=["sac", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "ppo"))],
+    params=["sac", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "td3", "ppo"))],
 )
 def paced(request, small, tmp_path_factory):
-    """A training of all methods; SAC and DDPG learn from step 40 on."""
+    """A training of all methods; all but PPO learn from step 40 on."""
     algorithm = request.param
 
     def config(out):

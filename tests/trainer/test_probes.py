@@ -10,25 +10,26 @@ import numpy as np
 import pytest
 
 from drspcrl.learners import normalization
+from drspcrl.learners.actor_critic import q_values
 from drspcrl.learners.ddpg import q_value
 from drspcrl.learners.population import member
-from drspcrl.learners.sac import q_values
 from drspcrl.learners.surrogate import state_value
 
 STEPS = 3000
 QUICK = {
     "sac": {"batch_size": 64, "actor_lr": 3e-3, "critic_lr": 3e-3, "temperature_lr": 0.02},
     "ddpg": {"batch_size": 64, "actor_lr": 3e-3, "critic_lr": 3e-3, "exploration": 0.3},
+    "td3": {"batch_size": 64, "actor_lr": 3e-3, "critic_lr": 3e-3, "exploration": 0.3},
     "ppo": {"rollout_size": 256, "learning_rate": 3e-3},
 }
 OFF_POLICY = {"tau": 0.05, "learning_starts": 200, "hidden": [32, 32], "envs_per_member": 8}
 
 
-def quick(algorithm: str) -> list:
-    """One learner in the quick suite, the others in the whole one."""
+def quick(*algorithms: str) -> list:
+    """These learners in the quick suite, the others in the whole one."""
     return [
-        name if name == algorithm else pytest.param(name, marks=pytest.mark.slow)
-        for name in ("sac", "ddpg", "ppo")
+        name if name in algorithms else pytest.param(name, marks=pytest.mark.slow)
+        for name in ("sac", "ddpg", "td3", "ppo")
     ]
 
 
@@ -59,7 +60,8 @@ def values(algorithm: str, loop, observations: list[float]) -> np.ndarray:
     actions = loop.learner.act_deterministic(state, states)
     if algorithm == "ddpg":
         return np.asarray(q_value(state.critic, states, actions))
-    return np.asarray(q_values(state.critics, states, actions).min(axis=0))
+    critics = state.critic if algorithm == "td3" else state.critics
+    return np.asarray(q_values(critics, states, actions).min(axis=0))
 
 
 @pytest.mark.parametrize("algorithm", quick("ddpg"))
@@ -69,7 +71,7 @@ def test_bootstraps_through_time_limits(algorithm, learn):
     np.testing.assert_allclose(values(algorithm, loop, [0.0]), [2.0], rtol=0.05)
 
 
-@pytest.mark.parametrize("algorithm", quick("sac"))
+@pytest.mark.parametrize("algorithm", quick("sac", "td3"))
 def test_nothing_comes_after_a_termination(algorithm, learn):
     loop = learn(algorithm, "probe/two_step")
     np.testing.assert_allclose(values(algorithm, loop, [0.0, 1.0]), [0.5, 1.0], atol=0.05)

@@ -46,7 +46,10 @@ def die_at(monkeypatch, step: int, method: str) -> None:
     monkeypatch.setattr(Trainer, method, dying)
 
 
-@pytest.fixture(scope="module", params=["sac", "ppo", pytest.param("ddpg", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=["sac", "ppo", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "td3"))],
+)
 def straight(request, small, tmp_path_factory):
     """An uninterrupted training of a population."""
     out = tmp_path_factory.mktemp("straight")

@@ -11,7 +11,7 @@ from drspcrl.trainer.algorithms import as_policy, policy_parts
 from drspcrl.trainer.collector import Collector, Episodes
 
 QUIET = Console(quiet=True)
-ALGORITHMS = ["sac", pytest.param("ddpg", marks=pytest.mark.slow), "ppo"]
+ALGORITHMS = ["sac", pytest.param("ddpg", marks=pytest.mark.slow), "td3", "ppo"]
 
 
 def test_same_seed_same_run(trained, small, tmp_path):

@@ -80,9 +80,12 @@ def assert_same_runs(one, two) -> None:
             np.testing.assert_array_equal(array, again[name], err_msg=f"{left.name} {name}")
 
 
-@pytest.fixture(scope="module", params=["ppo", "sac", pytest.param("ddpg", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=["ppo", "sac", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "td3"))],
+)
 def straight(request, small, tmp_path_factory):
-    """An uninterrupted training of all methods; SAC and DDPG learn from step 40 on."""
+    """An uninterrupted training of all methods; all but PPO learn from step 40 on."""
 
     def config(out, **changes) -> TrainConfig:
         own = small(request.param, out).settings | {"curriculum_every": 32, "anchor_every": 4}

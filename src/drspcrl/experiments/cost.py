@@ -193,13 +193,14 @@ def rate_of(
 def _tabled(population: Population, table: Mapping) -> Rate:
     """The rate of the same learner on the same task; else of the task, whose physics sets the pace.
 
-    For a task that the table does not have, a guess: the slowest of the same learner.
+    For a task that the table does not have, a guess: the slowest of the same learner, or of all
+    where nobody measured that learner either.
     """
     env, learner = population.env.removesuffix("-v5"), population.algorithm
     of_task = [row for row in table["rates"] if row["env"] == env]
     of_learner = [row for row in table["rates"] if row["algorithm"] == learner]
     exact = [row for row in of_task if row["algorithm"] == learner]
-    row = min(exact or of_task or of_learner, key=lambda row: row["rate"])
+    row = min(exact or of_task or of_learner or table["rates"], key=lambda row: row["rate"])
     members = counted(row["members"], f"{row['kind']} member")
     source = f"{members} with {row['algorithm'].upper()} on {row['env']}, {table['machine']}"
     guess = "" if exact else "a guess, give --rate if you know better: "

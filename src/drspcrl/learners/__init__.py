@@ -1,4 +1,4 @@
-"""PPO, SAC and DDPG in JAX: one member each, vmapped to a population."""
+"""PPO, SAC, DDPG and TD3 in JAX: one member each, vmapped to a population."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -10,15 +10,17 @@ _EXPORTS = {
     "PPOHyper": "drspcrl.learners.surrogate",
     "SAC": "drspcrl.learners.sac",
     "SACHyper": "drspcrl.learners.sac",
+    "TD3": "drspcrl.learners.td3",
 }
 
-__all__ = ["DDPG", "PPO", "SAC", "DDPGHyper", "PPOHyper", "SACHyper"]
+__all__ = ["DDPG", "PPO", "SAC", "TD3", "DDPGHyper", "PPOHyper", "SACHyper"]
 
 if TYPE_CHECKING:
     from drspcrl.learners.ddpg import DDPG, DDPGHyper
     from drspcrl.learners.ppo import PPO
     from drspcrl.learners.sac import SAC, SACHyper
     from drspcrl.learners.surrogate import PPOHyper
+    from drspcrl.learners.td3 import TD3
 
 
 def __getattr__(name: str) -> Any:

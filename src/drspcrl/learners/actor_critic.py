@@ -1,11 +1,12 @@
-"""What SAC and DDPG share: learning off policy from a replay, against any uncertainty.
+"""What SAC, DDPG and TD3 share: learning off policy from a replay, against any uncertainty.
 
 value of s'      by the uncertainty: V itself, in the transition's world, or its worst case
 critics          mean squared error to r + γ(1 − d)·value
 actor            ascends the same value with the learning critics
 """
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +32,7 @@ class Hyper(Protocol):
 
 
 class OffPolicyLearner(Protocol):
-    """What the training loop asks of SAC and DDPG."""
+    """What the training loop asks of SAC, DDPG and TD3."""
 
     @property
     def uncertainty(self) -> Uncertainty:
@@ -81,6 +82,43 @@ def make_critic(
     """Q of state, action and whatever else the uncertainty shows it."""
     critic = networks.uniform(key, (observation_size + action_size, *hidden, 1))
     return networks.widen(critic, uncertainty.extra_q_inputs(observation_size, action_size))
+
+
+def make_twin_critics(
+    uncertainty: Uncertainty,
+    keys: Sequence[Array],
+    observation_size: int,
+    action_size: int,
+    hidden: tuple[int, ...],
+) -> Network:
+    """Two critics, stacked."""
+    sizes = observation_size, action_size
+    return jax.vmap(lambda key: make_critic(uncertainty, key, *sizes, hidden))(jnp.stack(keys))
+
+
+class Apart(NamedTuple):
+    """Two critics that are not stacked: quicker to ask on a CPU, slower to learn with."""
+
+    first: Network
+    second: Network
+
+
+def apart(critics: Network) -> Apart:
+    """Stacked critics one by one."""
+    return Apart(*(jax.tree.map(lambda a, k=k: a[k], critics) for k in range(2)))
+
+
+def q_values(critics: Network | Apart, *inputs: Array) -> Array:
+    """Both critics' values of states, actions and what else they see, [2, B]."""
+    if isinstance(critics, Apart):
+        return jnp.stack([networks.apply(critic, *inputs)[..., 0] for critic in critics])
+    return jax.vmap(lambda critic: networks.apply(critic, *inputs)[..., 0])(critics)
+
+
+def twin_loss(critics: Network, seen: tuple[Array, ...], target: Array) -> tuple[Array, Array]:
+    """The sum over both critics of their mean squared error, and their mean value."""
+    values = q_values(critics, *seen)
+    return jnp.sum(jnp.mean(jnp.square(values - target[None]), axis=1)), jnp.mean(values)
 
 
 def critic_target(

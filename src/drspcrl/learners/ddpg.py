@@ -3,6 +3,7 @@
 One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,9 +25,12 @@ from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, Told, Uncertainty
 
+CriticLoss = Callable[[Network, tuple[Array, ...], Array], tuple[Array, Array]]
+"""From critic, inputs and target [B] to the loss and the mean value."""
+
 
 class DDPGHyper(NamedTuple):
-    """A member's numbers.
+    """A member's numbers, in DDPG and TD3.
 
     Attributes:
         discount: γ.
@@ -47,7 +51,7 @@ class DDPGHyper(NamedTuple):
 
 
 class DDPGState(NamedTuple):
-    """What a member has learned."""
+    """What a member has learned; in TD3 `critic` and `target_critic` are two networks stacked."""
 
     actor: Network
     critic: Network
@@ -78,21 +82,11 @@ class DDPG:
         actor = networks.uniform(actor_key, (observation_size, *self.hidden, action_size))
         sizes = observation_size, action_size
         critic = make_critic(self.uncertainty, critic_key, *sizes, self.hidden)
-        return DDPGState(
-            actor=actor,
-            critic=critic,
-            target_actor=jax.tree.map(jnp.copy, actor),
-            target_critic=jax.tree.map(jnp.copy, critic),
-            actor_optimizer=adam.init(actor),
-            critic_optimizer=adam.init(critic),
-            robust=known_at_first(self.uncertainty, key, *sizes),
-        )
+        return new_state(actor, critic, known_at_first(self.uncertainty, key, *sizes))
 
     def act(self, state: DDPGState, observations: Array, key: Array, hyper: DDPGHyper) -> Array:
         """Exploring actions for observations [E, O]."""
-        actions = self.act_deterministic(state, observations)
-        noise = hyper.exploration * jax.random.normal(key, actions.shape)
-        return jnp.clip(actions + noise, -1.0, 1.0)
+        return explore(state.actor, observations, key, hyper.exploration)
 
     def act_deterministic(self, state: DDPGState, observations: Array) -> Array:
         """The policy without noise."""
@@ -120,14 +114,12 @@ class DDPG:
         """
         backup = self.backup(state, batch, strength, key)
         target = critic_target(self.uncertainty, backup, batch, hyper, strength)
-        state, metrics = self._critic_step(state, batch, target, hyper)
-        state, loss = lax.cond(
-            index % self.actor_every == 0,
-            lambda: self._actor_and_targets_step(state, backup, strength, hyper),
-            lambda: (state, jnp.full_like(metrics["value"], jnp.nan)),
-        )
-        metrics = {**metrics, **backup.log, "actor_loss": loss}
-        return state._replace(robust=backup.known), metrics
+        seen = seen_by_critic(self.uncertainty, batch)
+        state, metrics = critic_step(critic_loss, state, seen, target, hyper)
+        actor_loss = partial(self.actor_loss, state=state, backup=backup, strength=strength)
+        due = index % self.actor_every == 0
+        state, metrics = delayed_step(due, actor_loss, state, metrics, hyper)
+        return state._replace(robust=backup.known), {**metrics, **backup.log}
 
     def backup(self, state: DDPGState, batch: Batch, strength: Any, key: Array) -> Backup:
         """What comes after the batch is worth, by the target networks."""
@@ -146,30 +138,6 @@ class DDPG:
         """The mean of −U(s) with the learning critic."""
         value = partial(policy_value, actor, state.critic)
         return self.uncertainty.actor_loss(backup, value, strength)[0]
-
-    def _critic_step(
-        self, state: DDPGState, batch: Batch, target: Array, hyper: DDPGHyper
-    ) -> tuple[DDPGState, Metrics]:
-        seen = seen_by_critic(self.uncertainty, batch)
-        (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
-            state.critic, seen, target
-        )
-        critic, optimizer = adam.step(state.critic, grads, state.critic_optimizer, hyper.critic_lr)
-        metrics = {"critic_loss": loss, "value": value}
-        return state._replace(critic=critic, critic_optimizer=optimizer), metrics
-
-    def _actor_and_targets_step(
-        self, state: DDPGState, backup: Backup, strength: Any, hyper: DDPGHyper
-    ) -> tuple[DDPGState, Array]:
-        loss, grads = jax.value_and_grad(self.actor_loss)(state.actor, state, backup, strength)
-        actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
-        state = state._replace(
-            actor=actor,
-            actor_optimizer=optimizer,
-            target_actor=networks.move_towards(state.target_actor, actor, hyper.tau),
-            target_critic=networks.move_towards(state.target_critic, state.critic, hyper.tau),
-        )
-        return state, loss
 
 
 def policy(actor: Network, states: Array) -> Array:
@@ -196,3 +164,67 @@ def critic_loss(critic: Network, seen: tuple[Array, ...], target: Array) -> tupl
     """The mean squared error and the mean value."""
     values = q_value(critic, *seen)
     return jnp.mean(jnp.square(values - target)), jnp.mean(values)
+
+
+def new_state(actor: Network, critic: Network, known: Any) -> DDPGState:
+    """A new member with these networks, which their targets equal."""
+    return DDPGState(
+        actor=actor,
+        critic=critic,
+        target_actor=jax.tree.map(jnp.copy, actor),
+        target_critic=jax.tree.map(jnp.copy, critic),
+        actor_optimizer=adam.init(actor),
+        critic_optimizer=adam.init(critic),
+        robust=known,
+    )
+
+
+def explore(actor: Network, observations: Array, key: Array, exploration: Array | float) -> Array:
+    """Actions with Gaussian noise of standard deviation `exploration`, in [−1, 1]."""
+    actions = policy(actor, observations)
+    noise = exploration * jax.random.normal(key, actions.shape)
+    return jnp.clip(actions + noise, -1.0, 1.0)
+
+
+def critic_step(
+    loss_of: CriticLoss,
+    state: DDPGState,
+    seen: tuple[Array, ...],
+    target: Array,
+    hyper: DDPGHyper,
+) -> tuple[DDPGState, Metrics]:
+    """One step of Adam down the critic's loss at inputs `seen` towards `target` [B]."""
+    (loss, value), grads = jax.value_and_grad(loss_of, has_aux=True)(state.critic, seen, target)
+    critic, optimizer = adam.step(state.critic, grads, state.critic_optimizer, hyper.critic_lr)
+    metrics = {"critic_loss": loss, "value": value}
+    return state._replace(critic=critic, critic_optimizer=optimizer), metrics
+
+
+def delayed_step(
+    due: Array,
+    loss_of: Callable[[Network], Array],
+    state: DDPGState,
+    metrics: Metrics,
+    hyper: DDPGHyper,
+) -> tuple[DDPGState, Metrics]:
+    """Where it is due, a step of the actor and then of the targets; else a loss of nan."""
+    state, loss = lax.cond(
+        due,
+        lambda: _actor_and_targets_step(loss_of, state, hyper),
+        lambda: (state, jnp.full_like(metrics["value"], jnp.nan)),
+    )
+    return state, {**metrics, "actor_loss": loss}
+
+
+def _actor_and_targets_step(
+    loss_of: Callable[[Network], Array], state: DDPGState, hyper: DDPGHyper
+) -> tuple[DDPGState, Array]:
+    loss, grads = jax.value_and_grad(loss_of)(state.actor)
+    actor, optimizer = adam.step(state.actor, grads, state.actor_optimizer, hyper.actor_lr)
+    state = state._replace(
+        actor=actor,
+        actor_optimizer=optimizer,
+        target_actor=networks.move_towards(state.target_actor, actor, hyper.tau),
+        target_critic=networks.move_towards(state.target_critic, state.critic, hyper.tau),
+    )
+    return state, loss

@@ -13,11 +13,15 @@ from jax import Array, lax
 
 from drspcrl.learners import adam, networks
 from drspcrl.learners.actor_critic import (
+    Apart,
     Metrics,
+    apart,
     critic_target,
     known_at_first,
-    make_critic,
+    make_twin_critics,
+    q_values,
     seen_by_critic,
+    twin_loss,
 )
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.gaussian import split, tanh_sample
@@ -87,9 +91,7 @@ class SAC:
         actor_key, *critic_keys = jax.random.split(key, 3)
         sizes = observation_size, action_size
         actor = networks.uniform(actor_key, (observation_size, *self.hidden, 2 * action_size))
-        critics = jax.vmap(lambda k: make_critic(self.uncertainty, k, *sizes, self.hidden))(
-            jnp.stack(critic_keys)
-        )
+        critics = make_twin_critics(self.uncertainty, critic_keys, *sizes, self.hidden)
         log_temperature = jnp.zeros(())
         return SACState(
             actor=actor,
@@ -168,7 +170,7 @@ class SAC:
         self, state: SACState, batch: Batch, target: Array, hyper: SACHyper
     ) -> tuple[SACState, Metrics]:
         seen = seen_by_critic(self.uncertainty, batch)
-        (loss, value), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+        (loss, value), grads = jax.value_and_grad(twin_loss, has_aux=True)(
             state.critics, seen, target
         )
         critics, optimizer = adam.step(
@@ -202,25 +204,6 @@ def entropy_range(state: SACState, action_size: int) -> tuple[Array, Array]:
     return α * action_size * (LOG_STD_RANGE[0] - 20.0), α * action_size * jnp.log(2.0)
 
 
-class Apart(NamedTuple):
-    """Two critics that are not stacked: quicker to ask on a CPU, slower to learn with."""
-
-    first: Network
-    second: Network
-
-
-def apart(critics: Network) -> Apart:
-    """Stacked critics one by one."""
-    return Apart(*(jax.tree.map(lambda a, k=k: a[k], critics) for k in range(2)))
-
-
-def q_values(critics: Network | Apart, *inputs: Array) -> Array:
-    """Both critics' values of states, actions and what else they see, [2, B]."""
-    if isinstance(critics, Apart):
-        return jnp.stack([networks.apply(critic, *inputs)[..., 0] for critic in critics])
-    return jax.vmap(lambda critic: networks.apply(critic, *inputs)[..., 0])(critics)
-
-
 def soft_value(
     state: SACState, actor: Network, critics: Network | Apart, inputs: NoisyInputs, z: Array
 ) -> tuple[Array, Array]:
@@ -237,12 +220,6 @@ def mean_value(
     wanted, log_density = tanh_sample(networks.apply(actor, inputs.seen), z)
     values = q_values(critics, inputs.true, inputs.arriving(wanted), *inputs.critic)
     return jnp.mean(values, axis=0), log_density
-
-
-def critic_loss(critics: Network, seen: tuple[Array, ...], target: Array) -> tuple[Array, Array]:
-    """The sum over both critics of their mean squared error, and their mean value."""
-    values = q_values(critics, *seen)
-    return jnp.sum(jnp.mean(jnp.square(values - target[None]), axis=1)), jnp.mean(values)
 
 
 def _temperature_step(

@@ -10,7 +10,7 @@ from drspcrl.errors import InputError
 from drspcrl.reading import parse_yaml
 from drspcrl.variants import Variant
 
-ALGORITHMS = ("ppo", "sac", "ddpg")
+ALGORITHMS = ("ppo", "sac", "ddpg", "td3")
 ABLATIONS = ("pacing", "rate", "budget", "coordinates", "dual", "divergence")
 
 

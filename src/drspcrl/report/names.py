@@ -36,7 +36,7 @@ PERTURBATION_LABELS = {
 METHODS_IN_WORLDS = {"fixed": "fixed_radius", "domain_randomization": "random_radius"}
 SETTING_SYMBOLS = {"pacing": "α", "rate": "λ", "epsilon_budget": "ε", "epsilon_start": "ε₀"}
 BALL_LABELS = {"kl": "KL", "chi2": "χ²", "tv": "TV", "cvar": "CVaR", "wasserstein": "W₂"}
-ALGORITHM_LABELS = {"ppo": "PPO", "sac": "SAC", "ddpg": "DDPG"}
+ALGORITHM_LABELS = {"ppo": "PPO", "sac": "SAC", "ddpg": "DDPG", "td3": "TD3"}
 TASK_ORDER = ("HalfCheetah", "Walker2d", "Humanoid", "Hopper")
 FOCUS = "self_paced"
 

@@ -9,6 +9,7 @@ from drspcrl.learners.ddpg import DDPG, DDPGHyper
 from drspcrl.learners.ppo import PPO
 from drspcrl.learners.sac import SAC, SACHyper
 from drspcrl.learners.surrogate import PPOHyper
+from drspcrl.learners.td3 import TD3
 from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.nominal import Strength
 from drspcrl.policy import Policy
@@ -17,6 +18,8 @@ from drspcrl.trainer.loop import Device, Loop, stacked_hyper
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
 from drspcrl.trainer.uncertainty import no_uncertainty, robust_backup
+
+TD3_CHOICES = ("actor_every", "policy_noise", "noise_clip")
 
 
 def make_loop(
@@ -63,6 +66,10 @@ def make_loop(
     learner, kind = {
         "sac": lambda: (SAC(hidden, form), SACHyper),
         "ddpg": lambda: (DDPG(hidden, settings["actor_every"], form), DDPGHyper),
+        "td3": lambda: (
+            TD3(hidden, uncertainty=form, **{name: settings[name] for name in TD3_CHOICES}),
+            DDPGHyper,
+        ),
     }[algorithm]()
     hyper = stacked_hyper(kind, each)
     return OffPolicyLoop(learner, hyper, collector, seeds, settings, steps, device, memory, against)
@@ -88,7 +95,7 @@ def as_policy(
     if algorithm == "sac":
         unused = np.zeros_like(low)
         return Policy("tanh_gaussian", "relu", _layers(parts), noise_log_std=unused, **identity)
-    if algorithm == "ddpg":
+    if algorithm in ("ddpg", "td3"):
         # A policy without exploration has the smallest noise that a logarithm can say.
         noise = np.full_like(low, np.log(max(settings["exploration"], 1e-30)))
         return Policy("tanh", "relu", _layers(parts), noise_log_std=noise, **identity)

@@ -66,7 +66,7 @@ class TrainConfig:
     """Task: Hopper, HalfCheetah, Walker2d, Humanoid, any Gymnasium id with Box spaces, your own as
     my_module:My-v0 (an id that my_module registers) or my_module:make (a function or class in it);
     in Python also the function or class itself."""
-    algorithm: Literal["ppo", "sac", "ddpg"]
+    algorithm: Literal["ppo", "sac", "ddpg", "td3"]
     """Learner."""
     out: Path
     """Folder that the run folders are made in."""

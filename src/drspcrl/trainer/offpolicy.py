@@ -1,4 +1,4 @@
-"""The loop of SAC and DDPG: act, learn and simulate at the same time."""
+"""The loop of SAC, DDPG and TD3: act, learn and simulate at the same time."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -33,7 +33,7 @@ class OffPolicyLoop(Loop):
     the updates that run meanwhile, a lag of one iteration that no timing changes.
 
     Args:
-        learner: SAC or DDPG.
+        learner: SAC, DDPG or TD3.
         hyper: the members' numbers, [M] each.
         collector: the environments.
         seeds: a seed for each member.

@@ -18,6 +18,8 @@ _RANGES = {
     "trace": (0.0, 1.0),
     "tau": (0.0, 1.0),
     "exploration": (0.0, math.inf),
+    "policy_noise": (0.0, math.inf),
+    "noise_clip": (0.0, math.inf),
     "entropy_per_action": (-math.inf, math.inf),
     "entropy_weight": (0.0, math.inf),
     "value_weight": (0.0, math.inf),
@@ -56,7 +58,8 @@ WORLD_RULE = {"rule": "price"}
 # What shapes the one program that all members run; every other setting may differ among them.
 POPULATION_SETTINGS = (
     *("envs_per_member", "hidden", "batch_size", "buffer_size", "learning_starts"),
-    *("updates_per_step", "actor_every", "rollout_size", "epochs", "minibatches"),
+    *("updates_per_step", "actor_every", "policy_noise", "noise_clip"),
+    *("rollout_size", "epochs", "minibatches"),
     *("curriculum_every", "nominal", "relative", "draws", "divergence", "dual", "actor_draws"),
     *(
         "price_states",

@@ -47,7 +47,7 @@ def suite_suffixes(suites: Sequence[str]) -> dict[str, str]:
 
 
 def _training_figures(curves: Curves, tasks: Sequence[str], paint: Paint) -> list[str]:
-    algorithms = in_order({algorithm for algorithm, _ in curves}, ("ppo", "sac", "ddpg"))
+    algorithms = in_order({algorithm for algorithm, _ in curves}, ("ppo", "sac", "ddpg", "td3"))
     files = slugs(algorithms)
     named = [(a, m, f"{_METRIC_FILES[m]}-{files[a]}") for a in algorithms for m in METRICS]
     return [name for a, m, name in named if training(curves, a, tasks, m, paint, name)]
