@@ -125,21 +125,21 @@ def gone_on(out: Path, line: list[object]) -> None:
 
 @pytest.mark.parametrize("uncertainty", ["transitions", "worlds"])
 def test_kills_of_a_training(tmp_path, uncertainty):
-    """18 kills of a training, and 8 of its resumption from a kill in its middle."""
+    """14 kills of a training, and 6 of its resumption from a kill in its middle."""
     write_inputs(tmp_path)
     out = tmp_path / "runs"
     line = train_line(out, uncertainty)
     with recorded(out) as states:
         done(*line)
     straight = evidence(out)
-    killed = spread(states, 18)
+    killed = spread(states, 14)
     shutil.rmtree(out)
     put_back(states[len(states) // 2], out)
     with recorded(out) as resumed:
         gone_on(out, line)
     assert len(states) >= 60
     assert len(resumed) >= 20
-    for state in [*killed, *spread(resumed, 8)]:
+    for state in [*killed, *spread(resumed, 6)]:
         shutil.rmtree(out)
         put_back(state, out)
         gone_on(out, line)
@@ -206,7 +206,7 @@ def test_kills_of_a_grid(place):
     shutil.rmtree(place / "grid")
     with recorded(place / "grid") as states:
         done(*line)
-    for state in spread(states, 12):
+    for state in spread(states, 10):
         shutil.rmtree(place / "grid")
         put_back(state, place / "grid")
         done(*line)
