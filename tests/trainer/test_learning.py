@@ -33,11 +33,12 @@ def test_sac_swings_the_pendulum_up(tmp_path):
 
 
 @pytest.mark.slow
-def test_ddpg_swings_the_pendulum_up(tmp_path):
+@pytest.mark.parametrize("algorithm", ["ddpg", "td3"])
+def test_deterministic_policies_swing_the_pendulum_up(algorithm, tmp_path):
     settings = {"hidden": [64, 64], "batch_size": 128, "learning_starts": 800, "actor_lr": 1e-3}
     returns = final_returns(
         env="Pendulum-v1",
-        algorithm="ddpg",
+        algorithm=algorithm,
         out=tmp_path,
         steps=16_000,
         seeds=(0, 1),

@@ -11,7 +11,7 @@ from drspcrl.trainer.saving import member_parts, put_back
 # A task that can be restored and whose episodes are short, so that resets happen all the time.
 TASK = "probe/noise"
 NO_DATA = ("collector", "learner", "_device", "_memory", "_drawn")
-ALGORITHMS = ["sac", "ppo", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "td3"))]
+ALGORITHMS = ["sac", "ppo", "td3", pytest.param("ddpg", marks=pytest.mark.slow)]
 
 
 def everything(loop) -> dict:
