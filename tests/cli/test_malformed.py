@@ -544,11 +544,7 @@ def test_a_full_disk_stops_no_other_run(capsys, place, monkeypatch):
         main(line.split())
     assert stop.value.code == 1
     told = capsys.readouterr().out
-<<<<<<< HEAD
     assert f"/runs/{NAME}: evaluation-one.csv cannot be written: No space left" in told
-=======
-    assert f"runs/{NAME}: evaluation-one.csv cannot be written: No space left" in told
->>>>>>> attack
     assert (other / "evaluation-one.csv").exists()
 
 
