@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTR
 TEST_WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
 
-.PHONY: help demo test test-all test-bundle test-peers lint format bench results docs clean
+.PHONY: help demo test test-all test-long test-bundle test-peers lint format bench results docs clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -37,10 +37,13 @@ demo: $(VENV)/.core  ## something real in a few minutes, with pictures to look a
 	@$(BIN)/python scripts/demo.py
 
 test: $(VENV)/.dev  ## the tests that every change must pass
-	$(PYTEST) -m "not slow and not peers"
+	$(PYTEST) -m "not slow and not long and not peers"
 
-test-all: $(VENV)/.dev $(VENV)/.docs  ## all tests; a skipped test is a failure here
-	$(PYTEST) -m "not peers" --fail-on-skip
+test-all: $(VENV)/.dev $(VENV)/.docs  ## all tests but the longest; a skipped test is a failure here
+	$(PYTEST) -m "not long and not peers" --fail-on-skip
+
+test-long: $(VENV)/.dev  ## checks that take a quarter of an hour each
+	$(BIN)/python -m pytest -m long
 
 test-peers: $(VENV)/.dev  ## comparisons with other libraries, in environments that the tests make
 	$(BIN)/python -m pytest -m peers

@@ -34,7 +34,7 @@ def test_noise_or_physics_that_breaks_a_hopper_is_found():
     assert found.worst.distance <= 2 * (1 + 1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_beats_a_random_search_of_the_same_cost(monkeypatch):
     policy = load_policy(RUNS / "Hopper-ppo" / "Hopper-ppo-self_paced-s0")
     returns_of_both, search = [], search_worlds._search
