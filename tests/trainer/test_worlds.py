@@ -81,6 +81,7 @@ def test_what_is_trained_against_is_logged(tmp_path):
 SAMPLED = {"tilt_form": "sampled", "tilt": 1.0, "curriculum_every": 64}
 
 
+@pytest.mark.slow
 def test_a_sampled_tilt_chooses_the_worlds_of_coming_episodes(tmp_path):
     config = training(
         "ddpg", tmp_path, methods=("fixed", "fixed:tilt=0.0", "vanilla"), settings=SAMPLED
@@ -154,6 +155,7 @@ def test_values_and_prices_of_worlds_are_those_in_closed_form(algorithm, ρ):
     np.testing.assert_allclose(prices, [found.known_price(ρ) for ρ in radii], rtol=0.05)
 
 
+@pytest.mark.slow
 def test_without_probes_the_price_at_radius_0_is_wrong():
     """The critic has met no world but one: it knows no price, where the true one is .06."""
     found = Known("ddpg", 0.0, 1024, probe_every=0).train()

@@ -82,7 +82,7 @@ def assert_same_runs(one, two) -> None:
 
 @pytest.fixture(
     scope="module",
-    params=["ppo", "sac", *(pytest.param(a, marks=pytest.mark.slow) for a in ("ddpg", "td3"))],
+    params=["ppo", *(pytest.param(a, marks=pytest.mark.slow) for a in ("sac", "ddpg", "td3"))],
 )
 def straight(request, small, tmp_path_factory):
     """An uninterrupted training of all methods; all but PPO learn from step 40 on."""
@@ -149,6 +149,7 @@ def test_a_curve_of_earlier_runs_is_replayed(straight, small, tmp_path):
         Trainer(small("sac", tmp_path, methods=("yoked",), **transitions), QUIET)
 
 
+@pytest.mark.slow
 def test_own_parameters_go_on_where_they_were(small, tmp_path, monkeypatch):
     def config(out) -> TrainConfig:
         given = {"env": "world_environments:WorldTank-v0", "methods": ("fixed", "self_paced")}
