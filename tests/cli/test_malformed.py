@@ -99,7 +99,7 @@ LINES = {
     "a task with a line break": ["train", "--algorithm", "sac", "--out", "new", "--env", "a\nb"],
     "a task with a null byte": ["train", "--algorithm", "sac", "--out", "new", "--env", "a\0b"],
     "a task of another space": f"{TRAIN} CartPole-v1",
-    "unknown learner": "train --env Hopper --algorithm td3 --out new",
+    "unknown learner": "train --env Hopper --algorithm a2c --out new",
     "unknown method": f"{TRAIN} Hopper --methods magic",
     "a path as method": f"{TRAIN} Hopper --methods ../../x",
     "a method of no module": f"{TRAIN} Hopper --methods nowhere:Curriculum",
