@@ -20,8 +20,8 @@ import numpy as np
 from jax import Array, lax
 
 from drspcrl.learners import networks, replay
-from drspcrl.learners.actor_critic import apart
-from drspcrl.learners.backup import DrawBatch, Transitions, reached
+from drspcrl.learners.actor_critic import unstack
+from drspcrl.learners.backup import DrawBatch, Transitions, backup_states
 from drspcrl.learners.dual import ValueOfDraws
 from drspcrl.learners.gaussian import tanh_sample
 from drspcrl.learners.networks import Network
@@ -77,7 +77,9 @@ def values(state: SACState, faced: DrawBatch, precision: str) -> Array:
     inside = partial(network_in, precision)
     wanted, log_density = tanh_sample(inside(state.actor)(faced.inputs.seen), faced.z)
     arriving = faced.inputs.arriving(wanted)
-    both = [inside(critic)(faced.inputs.true, arriving)[..., 0] for critic in apart(state.targets)]
+    both = [
+        inside(critic)(faced.inputs.true, arriving)[..., 0] for critic in unstack(state.targets)
+    ]
     return jnp.minimum(*both) - temperature(state) * log_density
 
 
@@ -122,7 +124,7 @@ def main() -> None:
     against: Strength = jax.tree.map(lambda leaf: leaf[0], loop.uncertainty)
     batch_key, key = jax.random.split(jax.random.key(0))
     batch = replayed(loop, batch_key, given.states)
-    faced = robust.face(state.robust, *reached(batch), against.scales, key)
+    faced = robust.face(state.robust, *backup_states(batch), against.scales, key)
     print(f"{given.env}, {given.steps:,} steps, sensor {given.sensor}, jax {jax.__version__}\n")
     print("| format | value | spread | common error | own error / spread | U | β |")
     print("|---" * 7 + "|")

@@ -338,6 +338,21 @@ def test_a_run_with_a_link_is_not_waited_for(out, tmp_path):
     assert (run / "config.yaml").exists()
 
 
+def test_what_is_no_part_of_a_run_is_not_removed_with_it(tmp_path):
+    runs = [tmp_path / f"Hopper-ppo-vanilla-s{seed}" for seed in (0, 1)]
+    for run in runs:
+        (run / "checkpoint").mkdir(parents=True)
+        for name in ("config.yaml", "metrics.csv", "events.out.tfevents.1.host", ".DS_Store"):
+            (run / name).touch()
+    (runs[1] / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"s1 has no usable .* holds notes\.txt.*move that away"):
+        _can_go_on(runs)
+    assert all((run / "config.yaml").exists() for run in runs)
+    (runs[1] / "notes.txt").unlink()
+    assert not _can_go_on(runs)
+    assert not any(run.exists() for run in runs)
+
+
 def test_logs_are_written_through_no_link(out, tmp_path):
     out.mkdir()
     (tmp_path / "mine").mkdir()

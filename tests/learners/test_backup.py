@@ -11,7 +11,7 @@ from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.errors import InputError
 from drspcrl.learners import DDPG, SAC, TD3, DDPGHyper, SACHyper, ddpg, sac
 from drspcrl.learners.actor_critic import critic_target, seen_by_critic, twin_loss
-from drspcrl.learners.backup import Transitions, chosen, mean_where, pick, reached
+from drspcrl.learners.backup import Transitions, backup_states, chosen, mean_where, pick
 from drspcrl.learners.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.replay import Batch
@@ -54,7 +54,7 @@ def compiled(name: str, uncertainty: Transitions):
 
     def face(strength):
         backup = learner.backup(state, batch(), strength, jax.random.key(1))
-        seen, worst, _ = backup.judged
+        seen, worst, _ = backup.actor_inputs
         return state._replace(robust=backup.known), seen, worst
 
     return learner, jax.jit(face)
@@ -189,7 +189,7 @@ def test_all_draws_of_a_state_share_one_exploration_noise():
 def test_states_to_face():
     # Successors first; the last few are where transitions began, and they are always alive.
     given = batch(16)
-    origin, alive = reached(given)
+    origin, alive = backup_states(given)
     np.testing.assert_array_equal(origin.next_observation[:16], given.next_observation)
     np.testing.assert_array_equal(origin.next_observation[16:], given.observation[:1])
     np.testing.assert_array_equal(alive, [*~given.terminated, True])
@@ -261,7 +261,7 @@ def test_draws_that_share_their_state_are_worth_what_they_are_apart(name):
     for kinds in (("sensor",), KINDS):
         learner, state = make(name, Transitions(Noise(kinds=kinds)))
         form = learner.uncertainty
-        seen = form.face(state.robust, *reached(batch()), scales, jax.random.key(3))
+        seen = form.face(state.robust, *backup_states(batch()), scales, jax.random.key(3))
         if name == "sac":
             value = partial(sac.soft_value, state, state.actor, state.targets)
         else:
@@ -281,7 +281,7 @@ def test_wasserstein_is_the_value_less_its_steepness():
     learner, state = make("ddpg", Transitions(dual=FirstOrderWasserstein(), draws=2))
     spread = Spread(jnp.zeros(3), jnp.asarray(unit**2 - 1e-8), jnp.array(1000.0))
     known = state.robust._replace(nominal=NoiseState(spread, spread))
-    origin, alive = reached(batch())
+    origin, alive = backup_states(batch())
     form = learner.uncertainty
     seen = form.face(known, origin, alive, Scales(), jax.random.key(0))
     value = partial(ddpg.policy_value, state.actor, state.critic)

@@ -88,7 +88,9 @@ def test_each_kind_acts_by_itself_and_none_in_the_simulator():
 
     def seen(**values):
         world = jnp.broadcast_to(of_kind(form.model, **values), (B, form.coordinates))
-        return form.meet(NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY)
+        return form.noisy_inputs(
+            NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY
+        )
 
     nothing = seen(parameters=1.0)
     np.testing.assert_array_equal(nothing.seen, states)
@@ -98,7 +100,9 @@ def test_each_kind_acts_by_itself_and_none_in_the_simulator():
     assert np.all(np.asarray(seen(actuator=1.0).actuator) != 0)
     without = Worlds(model(sensor=0.0, actuator=0.0, bias=0.0))
     world = jnp.zeros((B, 1))
-    inputs = without.meet(NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY)
+    inputs = without.noisy_inputs(
+        NOTHING, jnp.concatenate([states, world], axis=1), strength(), A, KEY
+    )
     np.testing.assert_array_equal(inputs.seen, states)
     assert inputs.actuator is None
 
@@ -301,7 +305,7 @@ def test_updates_weigh_worlds_as_the_tilt_was_solved():
     @jax.jit
     def weigh(data: Batch) -> tuple[Any, jax.Array]:
         known = form.signal(form.init(KEY, SIZE, A), value, other, data, SHOWN, now, KEY).known
-        return known, form.backup(known, value, data, now, KEY).judged[2]
+        return known, form.backup(known, value, data, now, KEY).actor_inputs[2]
 
     known, weight = weigh(data)
     # For KL the exact weight is exp(2θ/β), normalised.

@@ -17,6 +17,16 @@ def run_blocks(page: str) -> dict:
     return names
 
 
+@pytest.fixture(autouse=True)
+def names_of_the_guides():
+    """A guide registers environments whose names other tests use as well."""
+    before = dict(gymnasium.registry)
+    gymnasium.registry.pop("Tank-v0", None)
+    yield
+    gymnasium.registry.clear()
+    gymnasium.registry.update(before)
+
+
 @pytest.mark.parametrize("page", ["environments.md", "perturbations.md", "own_tolerances.md"])
 def test_code_blocks_run(page):
     run_blocks(page)

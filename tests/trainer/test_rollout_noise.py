@@ -55,7 +55,7 @@ def test_sensor_noise_moves_what_the_policy_sees():
     loop = population("sac", sensor=0.1, actuator=0.2)
     states, key = np.zeros((4096, 3), np.float32), jax.random.key(5)
     form, known = loop.learner.uncertainty, jax.tree.map(lambda a: a[0], loop.state.robust)
-    met = form.meet(known, states, Strength(0.0, Scales(0.1, 0.2)), 1, key)
+    met = form.noisy_inputs(known, states, Strength(0.0, Scales(0.1, 0.2)), 1, key)
     np.testing.assert_array_equal(met.true, states)
     np.testing.assert_allclose(np.std(met.seen, axis=0), 0.1, rtol=0.05)
     np.testing.assert_allclose(np.std(met.actuator, axis=0), 0.2, rtol=0.05)

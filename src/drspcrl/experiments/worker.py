@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -14,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from drspcrl.display import brief
 from drspcrl.errors import InputError
 from drspcrl.experiments.engine import Outcome
 from drspcrl.experiments.population import Population
@@ -21,6 +23,11 @@ from drspcrl.experiments.states import OVER, run_state
 from drspcrl.files import refuse_links
 
 _PATIENCE = 120.0  # seconds for whoever still writes a run folder
+# What commands write into a run folder; hidden files are locks and what systems leave anywhere.
+_WRITTEN = re.compile(
+    r"run\.json|config\.yaml|metrics\.csv|policy(-best)?\.safetensors|checkpoint|\..+"
+    r"|evaluation(-.+)?\.(csv|json)|stress\.(json|png|svg)|events\.out\.tfevents\..+"
+)
 
 
 def work(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +119,10 @@ def _can_go_on(folders: list[Path]) -> bool:
                 f"{done[0]} is finished, but other runs of its population are not and have no "
                 "checkpoint in common with it; move the folders of this population away"
             )
-    for folder in filter(_is_ours, there):
+    ours = list(filter(_is_ours, there))
+    for folder in ours:
+        _refuse_foreign(folder)
+    for folder in ours:
         shutil.rmtree(folder)
     return False
 
@@ -121,6 +131,16 @@ def _is_ours(folder: Path) -> bool:
     """Whether it holds what is left of a run, or nothing; anything else is not ours to remove."""
     started = any((folder / name).exists() for name in ("run.json", "config.yaml"))
     return started or not any(folder.iterdir())
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise an `InputError` if a run folder holds what no command writes there."""
+    foreign = [entry.name for entry in folder.iterdir() if not _WRITTEN.fullmatch(entry.name)]
+    if foreign:
+        raise InputError(
+            f"{folder} has no usable checkpoint and would be begun again, but holds "
+            f"{brief(sorted(foreign)[0])}, which is no part of a run; move that away"
+        )
 
 
 def _lock(folder: Path) -> Any:

@@ -16,7 +16,7 @@ from drspcrl.learners import networks
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.uncertainty import Backup, Told, Uncertainty
+from drspcrl.learners.uncertainty import Backup, SignalOutput, Uncertainty
 
 Metrics = dict[str, Array]
 _UNCERTAINTY = 1 << 30  # a key of its own, far from those that `split` gives
@@ -59,7 +59,7 @@ class OffPolicyLearner(Protocol):
 
     def signal(
         self, state: Any, batch: Batch, shown: SignalInputs, strength: Any, key: Array
-    ) -> Told:
+    ) -> SignalOutput:
         """What curricula are told."""
         ...
 
@@ -96,21 +96,21 @@ def make_twin_critics(
     return jax.vmap(lambda key: make_critic(uncertainty, key, *sizes, hidden))(jnp.stack(keys))
 
 
-class Apart(NamedTuple):
+class Unstacked(NamedTuple):
     """Two critics that are not stacked: quicker to ask on a CPU, slower to learn with."""
 
     first: Network
     second: Network
 
 
-def apart(critics: Network) -> Apart:
+def unstack(critics: Network) -> Unstacked:
     """Stacked critics one by one."""
-    return Apart(*(jax.tree.map(lambda a, k=k: a[k], critics) for k in range(2)))
+    return Unstacked(*(jax.tree.map(lambda a, k=k: a[k], critics) for k in range(2)))
 
 
-def q_values(critics: Network | Apart, *inputs: Array) -> Array:
+def q_values(critics: Network | Unstacked, *inputs: Array) -> Array:
     """Both critics' values of states, actions and what else they see, [2, B]."""
-    if isinstance(critics, Apart):
+    if isinstance(critics, Unstacked):
         return jnp.stack([networks.apply(critic, *inputs)[..., 0] for critic in critics])
     return jax.vmap(lambda critic: networks.apply(critic, *inputs)[..., 0])(critics)
 

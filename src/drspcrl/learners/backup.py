@@ -38,7 +38,7 @@ from drspcrl.learners.uncertainty import (
     NoisyInputs,
     NoisyValue,
     Numbers,
-    Told,
+    SignalOutput,
     Uncertainty,
     Value,
     undisturbed,
@@ -139,7 +139,7 @@ class Transitions(Uncertainty):
         """The noise that came true, see `drspcrl.learners.privileged`."""
         return observation_size + action_size
 
-    def meet(
+    def noisy_inputs(
         self,
         known: RobustState,
         observations: Array,
@@ -204,7 +204,7 @@ class Transitions(Uncertainty):
         """
         nominal, log = self.nominal.update(known.nominal, batch)
         known = known._replace(nominal=nominal)
-        faced = self.face(known, *reached(batch), strength.scales, key)
+        faced = self.face(known, *backup_states(batch), strength.scales, key)
         drawn, ε = self._of_draws(known, value, faced), jnp.asarray(strength.epsilon)
         dual, found = self.dual.learn(known.dual, drawn, ε)
         return known._replace(dual=dual), faced, found.worst, of_the_model(log)
@@ -212,7 +212,7 @@ class Transitions(Uncertainty):
     def backup(
         self, known: RobustState, value: NoisyValue, batch: Batch, strength: Strength, key: Array
     ) -> Backup:
-        """U of the states after the batch; the actor is judged by U as well."""
+        """U of the states after the batch; the actor ascends U as well."""
         key, actor_key = jax.random.split(key)
         known, faced, worst, log = self.learn(known, value, batch, strength, key)
         following = worst.value[: batch.reward.shape[0]]
@@ -226,7 +226,7 @@ class Transitions(Uncertainty):
         The worst case is found again with the critics that the actor learns from, but with one draw
         per state by the weights that the target critics gave.
         """
-        faced, worst, key = backup.judged
+        faced, worst, key = backup.actor_inputs
         if self.actor_draws == "one" and self.dual.tilts:
             index, factor = pick(worst.weights, key)
             values, log_density = value(chosen(faced.inputs, index), faced.z[:, 0])
@@ -246,7 +246,7 @@ class Transitions(Uncertainty):
         shown: SignalInputs,
         strength: Strength,
         key: Array,
-    ) -> Told:
+    ) -> SignalOutput:
         """See `Uncertainty`; nothing is learned from asking."""
         del mean_value
         found = draw_signal(self, known, value, batch, shown.starts, strength, key)
@@ -277,7 +277,7 @@ class Transitions(Uncertainty):
         reward_scale: Array,
         strength: Strength,
         key: Array,
-    ) -> Told:
+    ) -> SignalOutput:
         """The signal of a rollout; dual and nominal model have learned from it."""
         del reward_scale
         assert rollout.shown is not None
@@ -304,7 +304,7 @@ class Transitions(Uncertainty):
         flat = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), steps)
         nominal, own = self.nominal.update(known.nominal, flat)
         log |= of_the_model(own)
-        return Told(signal, log, RobustState(nominal, found.dual))
+        return SignalOutput(signal, log, RobustState(nominal, found.dual))
 
     def _dual_numbers(
         self, found: RobustBootstrap, terminated: Array, strength: Strength
@@ -351,7 +351,7 @@ def rollout_noise(rollout: Rollout, moments: Moments) -> RolloutNoise:
     )
 
 
-def reached(batch: Batch) -> tuple[Transition, Array]:
+def backup_states(batch: Batch) -> tuple[Transition, Array]:
     """The states to face: every successor of a batch, and some states where a transition began.
 
     The successors are what the critic's target needs and, but for the terminal ones, states that

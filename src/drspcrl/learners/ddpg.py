@@ -23,7 +23,7 @@ from drspcrl.learners.actor_critic import (
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, Told, Uncertainty
+from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, SignalOutput, Uncertainty
 
 CriticLoss = Callable[[Network, tuple[Array, ...], Array], tuple[Array, Array]]
 """From critic, inputs and target [B] to the loss and the mean value."""
@@ -129,7 +129,7 @@ class DDPG:
 
     def signal(
         self, state: DDPGState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
-    ) -> Told:
+    ) -> SignalOutput:
         """What curricula are told."""
         value = partial(policy_value, state.target_actor, state.target_critic)
         return self.uncertainty.signal(state.robust, value, value, batch, shown, strength, key)

@@ -103,7 +103,9 @@ class PPO:
         actions = state.parameters.log_std.shape[-1]
         # A key of its own, so that exploration is that of the plain learner.
         noise_key = jax.random.fold_in(key, _NOISE)
-        inputs = self.uncertainty.meet(state.robust, observations, strength, actions, noise_key)
+        inputs = self.uncertainty.noisy_inputs(
+            state.robust, observations, strength, actions, noise_key
+        )
         moments = normalization.include(state.observations, inputs.seen)
         x = normalization.standardise(moments, inputs.seen)
         mean, log_std = policy(state.parameters, x)

@@ -13,7 +13,7 @@ from jax import Array
 
 from drspcrl.learners.dual import Worst, deviation
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.uncertainty import NoisyValue, Numbers, Told
+from drspcrl.learners.uncertainty import NoisyValue, Numbers, SignalOutput
 from drspcrl.nominal import Strength, Transition
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def draw_signal(
     starts: Array,
     uncertainty: Strength,
     key: Array,
-) -> Told:
+) -> SignalOutput:
     """One look of one member.
 
     Args:
@@ -58,7 +58,7 @@ def draw_signal(
         "start_value": jnp.mean(found.value[:few]),
         "reward_scale": jnp.mean(jnp.abs(batch.reward)),
     }
-    return Told(signal, _log(robust, faced, worst, values, signal, ε))
+    return SignalOutput(signal, _log(robust, faced, worst, values, signal, ε))
 
 
 def _signal(

@@ -13,15 +13,15 @@ from jax import Array, lax
 
 from drspcrl.learners import adam, networks
 from drspcrl.learners.actor_critic import (
-    Apart,
     Metrics,
-    apart,
+    Unstacked,
     critic_target,
     known_at_first,
     make_twin_critics,
     q_values,
     seen_by_critic,
     twin_loss,
+    unstack,
 )
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.gaussian import split, tanh_sample
@@ -32,7 +32,7 @@ from drspcrl.learners.uncertainty import (
     NoisyInputs,
     NoisyValue,
     Plain,
-    Told,
+    SignalOutput,
     Uncertainty,
 )
 from drspcrl.policy import LOG_STD_RANGE
@@ -147,13 +147,13 @@ class SAC:
 
     def backup(self, state: SACState, batch: Batch, strength: Any, key: Array) -> Backup:
         """What comes after the batch is worth, by the target critics."""
-        nets = self.uncertainty.rounded(state.actor, *apart(state.targets))
-        value = partial(soft_value, state, nets[0], Apart(*nets[1:]))
+        nets = self.uncertainty.rounded(state.actor, *unstack(state.targets))
+        value = partial(soft_value, state, nets[0], Unstacked(*nets[1:]))
         return self.uncertainty.backup(state.robust, value, batch, strength, key)
 
     def signal(
         self, state: SACState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
-    ) -> Told:
+    ) -> SignalOutput:
         """What curricula are told."""
         value = partial(soft_value, state, state.actor, state.targets)
         mean = partial(mean_value, state.actor, state.targets)
@@ -205,7 +205,7 @@ def entropy_range(state: SACState, action_size: int) -> tuple[Array, Array]:
 
 
 def soft_value(
-    state: SACState, actor: Network, critics: Network | Apart, inputs: NoisyInputs, z: Array
+    state: SACState, actor: Network, critics: Network | Unstacked, inputs: NoisyInputs, z: Array
 ) -> tuple[Array, Array]:
     """min_j Q_j(s, a) − α·log π(u|o) at u = tanh(mean + std·z), a = clip(u + ν), and log π."""
     wanted, log_density = tanh_sample(networks.apply(actor, inputs.seen), z)

@@ -17,12 +17,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from drspcrl.learners import actor_critic, ddpg, networks
-from drspcrl.learners.actor_critic import Apart, Metrics, apart
+from drspcrl.learners.actor_critic import Metrics, Unstacked, unstack
 from drspcrl.learners.ddpg import DDPGHyper, DDPGState
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, Told, Uncertainty
+from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, SignalOutput, Uncertainty
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class TD3:
 
     def backup(self, state: DDPGState, batch: Batch, strength: Any, key: Array) -> Backup:
         """What comes after the batch is worth, by the lesser of the target critics."""
-        nets = self.uncertainty.rounded(state.target_actor, *apart(state.target_critic))
-        value = partial(self.smoothed_value, jnp.min, nets[0], Apart(*nets[1:]))
+        nets = self.uncertainty.rounded(state.target_actor, *unstack(state.target_critic))
+        value = partial(self.smoothed_value, jnp.min, nets[0], Unstacked(*nets[1:]))
         return self.uncertainty.backup(state.robust, value, batch, strength, key)
 
     def signal(
         self, state: DDPGState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
-    ) -> Told:
+    ) -> SignalOutput:
         """What curricula are told."""
         targets = state.target_actor, state.target_critic
         value, mean = (partial(self.smoothed_value, by, *targets) for by in (jnp.min, jnp.mean))
@@ -94,11 +94,16 @@ class TD3:
 
     def actor_loss(self, actor: Network, state: DDPGState, backup: Backup, strength: Any) -> Array:
         """The mean of −U(s) with the first learning critic, without the noise."""
-        value = partial(ddpg.policy_value, actor, apart(state.critic).first)
+        value = partial(ddpg.policy_value, actor, unstack(state.critic).first)
         return self.uncertainty.actor_loss(backup, value, strength)[0]
 
     def smoothed_value(
-        self, reduce: Callable, actor: Network, critics: Network | Apart, at: NoisyInputs, z: Array
+        self,
+        reduce: Callable,
+        actor: Network,
+        critics: Network | Unstacked,
+        at: NoisyInputs,
+        z: Array,
     ) -> tuple[Array, Array]:
         """min_j Q_j(s, clip(a + ν)) or the mean, [...], at a = clip(π(o) + clip(σ·z, ±c))."""
         noise = jnp.clip(self.policy_noise * z, -self.noise_clip, self.noise_clip)

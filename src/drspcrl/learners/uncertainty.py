@@ -1,7 +1,7 @@
 """What a learner is trained against: the interface, and the plain learner's answer to it.
 
 A learner is made with one `Uncertainty`, which says what the critic sees beside the state, what a
-next state is worth, what the actor is judged by and what a curriculum is told:
+next state is worth, what the actor ascends and what the signal for a curriculum is:
 
 | object | the world differs | worst case |
 |---|---|---|
@@ -75,13 +75,13 @@ class Backup(NamedTuple):
     Attributes:
         known: what the uncertainty knows now.
         value: of the states after the batch's transitions, [B].
-        judged: what `Uncertainty.actor_loss` looks at.
+        actor_inputs: what `Uncertainty.actor_loss` looks at.
         log: numbers for the log.
     """
 
     known: Any
     value: Array
-    judged: Any
+    actor_inputs: Any
     log: Mapping[str, Array] = MappingProxyType({})
 
 
@@ -103,7 +103,7 @@ class Ahead(NamedTuple):
     detail: Any = None
 
 
-class Told(NamedTuple):
+class SignalOutput(NamedTuple):
     """What a look at the members says: to curricula, to the log; and what is known after it."""
 
     signal: Numbers
@@ -139,7 +139,7 @@ class Uncertainty(ABC):
         return target_networks
 
     @abstractmethod
-    def meet(
+    def noisy_inputs(
         self,
         known: Any,
         observations: Array,
@@ -203,7 +203,7 @@ class Uncertainty(ABC):
         shown: SignalInputs,
         strength: Any,
         key: Array,
-    ) -> Told:
+    ) -> SignalOutput:
         """What SAC and DDPG tell curricula, from transitions of their replay.
 
         Args:
@@ -216,7 +216,7 @@ class Uncertainty(ABC):
             key: randomness of this look.
         """
         del value, mean_value, batch, shown, strength, key
-        return Told({}, {}, known)
+        return SignalOutput({}, {}, known)
 
     def conclude(
         self,
@@ -228,7 +228,7 @@ class Uncertainty(ABC):
         reward_scale: Array,
         strength: Any,
         key: Array,
-    ) -> Told:
+    ) -> SignalOutput:
         """What PPO tells curricula of a rollout that it has learned from.
 
         Args:
@@ -242,7 +242,7 @@ class Uncertainty(ABC):
             key: randomness of this update.
         """
         del value, rollout, moments, ahead, reward_scale, strength, key
-        return Told({}, {}, known)
+        return SignalOutput({}, {}, known)
 
 
 class Plain(Uncertainty):
@@ -250,7 +250,7 @@ class Plain(Uncertainty):
 
     paced: ClassVar[bool] = False
 
-    def meet(
+    def noisy_inputs(
         self,
         known: Any,
         observations: Array,
@@ -266,7 +266,7 @@ class Plain(Uncertainty):
     def backup(
         self, known: Any, value: NoisyValue, batch: Batch, strength: Any, key: Array
     ) -> Backup:
-        """V(s') with one action; the actor is judged where the transitions began."""
+        """V(s') with one action; the actor learns where the transitions began."""
         del strength
         target_z, actor_z = normal(key, (2, *batch.action.shape))
         following, _ = value(undisturbed(batch.next_observation), target_z)
@@ -275,7 +275,7 @@ class Plain(Uncertainty):
     def actor_loss(self, backup: Backup, value: NoisyValue, strength: Any) -> tuple[Array, Array]:
         """The mean of −V(s)."""
         del strength
-        values, log_density = value(*backup.judged)
+        values, log_density = value(*backup.actor_inputs)
         return -jnp.mean(values), log_density
 
     def look_ahead(

@@ -32,7 +32,7 @@ from drspcrl.learners.uncertainty import (
     Backup,
     NoisyInputs,
     NoisyValue,
-    Told,
+    SignalOutput,
     Uncertainty,
     Value,
 )
@@ -143,7 +143,7 @@ class Worlds(Uncertainty):
             actuator = float(model.tolerance[column[0]]) * world[..., column] * noise
         return NoisyInputs(states, states + error, actuator, world, error)
 
-    def meet(
+    def noisy_inputs(
         self,
         known: WorldsState,
         observations: Array,
@@ -165,7 +165,7 @@ class Worlds(Uncertainty):
         strength: WorldStrength,
         key: Array,
     ) -> Backup:
-        """V(s', f) with one action; the actor is judged where the transitions began."""
+        """V(s', f) with one action; the actor learns where the transitions began."""
         low, high = jnp.min(batch.reward), jnp.max(batch.reward)
         known = known._replace(low=jnp.minimum(known.low, low), high=jnp.maximum(known.high, high))
         target_z, actor_z = normal(key, (2, *batch.action.shape))  # as the plain learner's
@@ -179,15 +179,15 @@ class Worlds(Uncertainty):
             z = jnp.broadcast_to(target_z, (STARTS, *target_z.shape))
             at_start, _ = value(self.disturbed(*at, target_key), z)
             weight = tilt_weight(known.tilt, jnp.mean(at_start, axis=0), strength.tilt)
-        judged = self.disturbed(states, world, actor_key), actor_z, weight
-        return Backup(known, values, judged)
+        actor_inputs = self.disturbed(states, world, actor_key), actor_z, weight
+        return Backup(known, values, actor_inputs)
 
     def actor_loss(
         self, backup: Backup, value: NoisyValue, strength: WorldStrength
     ) -> tuple[Array, Array]:
         """The mean of −V(s, f), weighted by the tilt where there is one."""
         del strength
-        inputs, z, weight = backup.judged
+        inputs, z, weight = backup.actor_inputs
         values, log_density = value(inputs, z)
         if weight is not None:
             values = lax.stop_gradient(weight) * values
@@ -214,7 +214,7 @@ class Worlds(Uncertainty):
         shown: SignalInputs,
         strength: WorldStrength,
         key: Array,
-    ) -> Told:
+    ) -> SignalOutput:
         """See `Uncertainty`; the price is the target critics' mean, without entropy.
 
         A tilt is solved with the value that `backup` asks for its ratios by.
@@ -265,7 +265,7 @@ class Worlds(Uncertainty):
         reward_scale: Array,
         strength: WorldStrength,
         key: Array,
-    ) -> Told:
+    ) -> SignalOutput:
         """See `Uncertainty`; values of probe episodes are in the task's units."""
         del ahead
         noise, key = rollout.privileged, jax.random.fold_in(key, _SIGNAL)
@@ -299,7 +299,7 @@ class Worlds(Uncertainty):
         shown: SignalInputs,
         strength: WorldStrength,
         key: Array,
-    ) -> Told:
+    ) -> SignalOutput:
         """The signal from states [B, O] in worlds [B, W], `valued` being V(s, f) by a key.
 
         So is `tilting`, as a tilt judges worlds.
@@ -351,7 +351,7 @@ class Worlds(Uncertainty):
         }
         # A member that is trained without worlds has none of these.
         log = {name: jnp.where(strength.budget > 0, x, jnp.nan) for name, x in log.items()}
-        return Told(signal, log, known._replace(tilt=tilt))
+        return SignalOutput(signal, log, known._replace(tilt=tilt))
 
     def units(self, key: Array, n: int) -> Array:
         """n unit draws u, [n, W]."""

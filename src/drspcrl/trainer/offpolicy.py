@@ -123,8 +123,9 @@ class OffPolicyLoop(Loop):
     def signal(self) -> dict[str, np.ndarray]:
         """What a curriculum is told, and the metrics beside it; see `drspcrl.learners.uncertainty`.
 
-        Randomness follows from the number of steps, so that asking changes nothing and asking
-        again gives the same. Empty from plain learners, and before the first step.
+        Randomness follows from the number of steps, so that asking again gives the same. Asking
+        changes nothing but, in worlds, the tilt. Empty from plain learners, and before the first
+        step.
         """
         if not self.learner.uncertainty.paced or self.steps == 0:
             return {}
@@ -165,7 +166,7 @@ class OffPolicyLoop(Loop):
             act_key, uniform_key = jax.random.split(key)
             noise_key = jax.random.fold_in(key, _NOISE)
             observation = unpack(outcome, size).observation
-            inputs = learner.uncertainty.meet(
+            inputs = learner.uncertainty.noisy_inputs(
                 state.robust, observation, strength, action_size, noise_key, hyper.rollout_noise
             )
             actions = inputs.arriving(learner.act(state, inputs.seen, act_key, hyper))
