@@ -43,7 +43,7 @@ def trained(env: str, steps: int, sensor: float) -> OffPolicyLoop:
     # Sensor noise alone, at one level: what the spread between draws is compared with.
     noise = {"sensor": sensor, "actuator": 0.0, "rollout_noise": 0.0, "level_spread": 0.0}
     settings = resolve("sac", {**noise, "learning_starts": 1000}, steps)
-    collector = Collector(env, [0], settings["envs_per_member"])
+    collector = Collector(env, [0], settings.learner.envs_per_member)
     device = jax.devices()[0]
     against = member_uncertainty(settings, [RADIUS])
     loop = make_loop("sac", settings, collector, [0], steps, device, device, against)

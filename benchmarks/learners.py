@@ -43,7 +43,7 @@ def prepare(given: argparse.Namespace, algorithm: str, members: int) -> tuple[Lo
         changes["envs_per_member"] = given.envs_per_member
     settings = resolve(algorithm, changes | parse_settings(given.set), STEPS)
     seeds = range(members)
-    collector = Collector(given.env, seeds, settings["envs_per_member"])
+    collector = Collector(given.env, seeds, settings.learner.envs_per_member)
     device = jax.devices()[0]
     uncertainty = member_uncertainty(settings, [0.3] * members) if given.robust else None
     loop = make_loop(algorithm, settings, collector, seeds, STEPS, device, device, uncertainty)

@@ -26,7 +26,7 @@ from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.nominal import Scales, Strength
 from drspcrl.trainer.compiling import learning_options
 from drspcrl.trainer.settings import resolve
-from drspcrl.trainer.uncertainty import robust_backup
+from drspcrl.trainer.uncertainty import transitions_of
 
 LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
 OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes
@@ -54,7 +54,7 @@ def prepared(name: str, changes: dict | None, given: argparse.Namespace) -> Call
     platform = jax.devices()[0].platform
     form: Uncertainty = Plain()
     if changes is not None:
-        form = robust_backup(resolve(name, changes, 1000), against, platform)
+        form = transitions_of([resolve(name, changes, 1000)], against, platform)
     kind, hyper = LEARNERS[name]
     learner = kind(uncertainty=form)
     block = given.block

@@ -35,9 +35,10 @@ import numpy as np
 
 from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import load_policy
-from drspcrl.presets import ablation, preset
+from drspcrl.presets import ablation
 from drspcrl.runs import Run, read_run
 from drspcrl.trainer import TrainConfig, train
+from drspcrl.trainer.settings import specs_of
 from study_tables import effects, overall, pairs, table, together
 
 # What every study changes one thing or another in: the defaults before there were any studies.
@@ -223,7 +224,9 @@ def run(given: argparse.Namespace) -> None:
 
 def configuration(given: argparse.Namespace, part: Part, out: Path) -> TrainConfig:
     own = dict(pair.split("=", 1) for pair in given.set)
-    known = preset(given.algorithm)  # PPO has no levels, and its rollouts always carry the noise
+    known = specs_of(
+        given.algorithm, "transitions"
+    )  # PPO has no levels, and its rollouts always carry the noise
     noise = {k: v for k, v in (BASE | part.settings).items() if k in known or k not in BASE}
     return TrainConfig(
         env=given.env,

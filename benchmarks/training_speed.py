@@ -102,7 +102,7 @@ from drspcrl.trainer.uncertainty import member_uncertainty
 what, algorithm = sys.argv[1:]
 changes = {} if algorithm == "ppo" else {"learning_starts": 256, "buffer_size": 100_000}
 settings = resolve(algorithm, changes, 10**6)
-collector = Collector("HalfCheetah", [0], settings["envs_per_member"])
+collector = Collector("HalfCheetah", [0], settings.learner.envs_per_member)
 
 def train():
     device = jax.devices()[0]

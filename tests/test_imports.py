@@ -12,7 +12,16 @@ import drspcrl
 SOURCE = Path(drspcrl.__file__).parent
 
 # part → the parts it may import, beside itself and the foundations
-FOUNDATIONS = {"errors", "files", "named", "precision", "versions", "display", "reading"}
+FOUNDATIONS = {
+    "errors",
+    "files",
+    "named",
+    "precision",
+    "versions",
+    "display",
+    "reading",
+    "registry",
+}
 ALLOWED = {
     "errors": set(),
     "files": set(),
@@ -21,15 +30,17 @@ ALLOWED = {
     "versions": set(),
     "display": set(),
     "reading": set(),
+    "registry": set(),
+    "config": {"divergences", "nominal"},
     "divergences": set(),
     "tabular": {"divergences", "curricula"},
     "nominal": {"divergences"},
     "envs": {"perturbations"},
     "perturbations": {"envs"},
     "worlds": {"envs"},
-    "learners": {"divergences", "nominal", "policy", "worlds"},
-    "curricula": {"divergences", "runs"},
-    "baselines": {"learners", "envs", "perturbations", "divergences", "nominal"},
+    "learners": {"config", "divergences", "nominal", "policy", "worlds"},
+    "curricula": {"config", "divergences", "runs"},
+    "baselines": {"config", "curricula", "envs", "perturbations"},
     "policy": {"runs"},
     "data": set(),
     "packed": set(),
@@ -46,6 +57,7 @@ ALLOWED = {
     "trainer": {
         *("learners", "curricula", "nominal", "divergences", "baselines", "envs", "variants"),
         *("perturbations", "evaluation", "policy", "runs", "presets", "checkpoint", "worlds"),
+        "config",
     },
     "experiments": {
         *("trainer", "evaluation", "report", "checkpoint", "runs", "variants", "presets"),

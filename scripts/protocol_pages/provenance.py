@@ -5,13 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from drspcrl import variants
-from drspcrl.curricula.settings import DEFAULTS
-from drspcrl.presets import preset
 from drspcrl.runs import DEFAULT_SUITE, Run
-from drspcrl.trainer.settings import WORLD_CURRICULUM
+from drspcrl.trainer.settings import resolve
 
 EPISODES = 100
-_PACED_BY = {name: value for name, value in DEFAULTS.items() if name not in WORLD_CURRICULUM}
 
 
 def made_with(runs: Sequence[Run]) -> str:
@@ -33,7 +30,7 @@ def _settings(runs: Sequence[Run]) -> str:
     other: set[str] = set()
     known = [run for run in runs if isinstance(run.config.get("settings"), dict)]
     for run in known:
-        had, now = run.config["settings"], {**preset(run.algorithm), **_PACED_BY}
+        had, now = run.config["settings"], resolve(run.algorithm, {}, 1_000_000).flat()
         for name in now.keys() - variants.parse(run.method).changes.keys():
             if name not in had and not now[name]:
                 continue  # what is off by default need not have been there

@@ -6,12 +6,13 @@ import linear_quadratic as lq
 import numpy as np
 import pytest
 
-from drspcrl.baselines.wr2l import Adversary, Settings, State
+from drspcrl.baselines.wr2l import Adversary, State
 from drspcrl.baselines.wr2l.mathematics import positive_definite, worst_step
+from drspcrl.config.baselines import WR2LSettings
 from drspcrl.envs import BatchEnv, make
 from drspcrl.errors import InputError
 
-SMALL = Settings(epsilon=0.05, pairs=8, states=16)
+SMALL = WR2LSettings(epsilon=0.05, pairs=8, states=16)
 
 
 def linear_quadratic(seeds, settings=SMALL) -> Adversary:
@@ -32,7 +33,7 @@ def same(one: list[State], other: list[State]) -> None:
 # Random directions need more of them for the same error.
 @pytest.mark.parametrize(("hessian", "states"), [("sensitivity", 1000), ("zeroth_order", 10000)])
 def test_it_finds_the_worst_simulator_of_the_linear_quadratic_task(hessian, states):
-    settings = Settings(epsilon=1e-3, pairs=1000, states=states, hessian=hessian, bound=10.0)
+    settings = WR2LSettings(epsilon=1e-3, pairs=1000, states=states, hessian=hessian, bound=10.0)
     found = linear_quadratic(range(12), settings)
     phis = np.stack([state.phi for state in found.update(found.init(), lq.act)])
     S = np.mean(lq.covariances(np.zeros(3)), axis=0)
@@ -74,7 +75,7 @@ def test_a_member_does_not_depend_on_the_others():
 
 def test_settings_of_a_run_have_a_prefix():
     names = {f"wr2l_{k}": v for k, v in vars(SMALL).items()}
-    assert Settings.of({**names, "discount": 0.99}) == SMALL
+    assert WR2LSettings.of({**names, "discount": 0.99}) == SMALL
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_settings_of_a_run_have_a_prefix():
     [
         ({"pairs": 4}, "give 8"),
         ({"width": 0.0}, "must be above 0"),
-        ({"hessian": "exact"}, "hessian one of sensitivity, zeroth_order"),
+        ({"hessian": "exact"}, "choose one of sensitivity, zeroth_order"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(changes, match):

@@ -15,7 +15,7 @@ from drspcrl.trainer.settings import resolve
 from drspcrl.trainer.uncertainty import ball
 
 ITERATIONS = 20
-WASSERSTEIN = ball({}, worlds=True)
+WASSERSTEIN = ball(resolve("sac", {}, 1000, "worlds"))
 WELL = QUIET._replace(price=0.0, premium=0.0, calibration=0.9)
 
 
@@ -130,7 +130,7 @@ def test_worlds_rules_have_their_place():
         resolve("sac", {"rule": "price"}, 1000, "transitions")
     with pytest.raises(InputError, match=r"rule is 'coordinate', .*choose one of price, keep"):
         resolve("sac", {"rule": "coordinate"}, 1000, "worlds")
-    assert resolve("sac", {}, 1000, "worlds")["rule"] == "price"
+    assert resolve("sac", {}, 1000, "worlds").curriculum.rule == "price"
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ GROUP = "{algorithm: ppo, env: Hopper, methods: [vanilla], seeds: [0], steps: 10
         (f"groups: [{GROUP}]\nspeed: 3", "has 'speed'; it may have evaluation, groups"),
         ("groups: [{env: Hopper}]", "group 1: it lacks 'algorithm'"),
         (f"groups: [{GROUP.replace('ppo', 'dqn')}]", "group 1: algorithm is 'dqn'; choose one of"),
-        (f"groups: [{GROUP.replace('vanilla', 'vanila')}]", "unknown method 'vanila'"),
+        (f"groups: [{GROUP.replace('vanilla', 'vanila')}]", "method is 'vanila'"),
         (f"groups: [{GROUP.replace('[0]', '[a]')}]", "seeds is .*whole numbers"),
         (f"groups: [{GROUP.replace('[0]', '[0, 0]')}]", "seeds are .*repetition"),
         (f"groups: [{GROUP.replace('[0]', '[]')}]", "seeds is empty"),

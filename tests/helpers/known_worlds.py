@@ -67,7 +67,7 @@ class Known:
         self.algorithm, self._steps = algorithm, steps
         settings = resolve(algorithm, SHARED | LEARNING[algorithm] | changes, steps, "worlds")
         settings |= {"actor_lr": 0.0, "temperature_lr": 0.0}
-        collector = Collector("probe/world", (0,), settings["envs_per_member"])
+        collector = Collector("probe/world", (0,), settings.learner.envs_per_member)
         roles = [Roles(probe_every, 8)]
         model = known_model()
         worlds = EpisodeWorlds(model, collector.env, [0], [1.0], roles, [DISCOUNT])

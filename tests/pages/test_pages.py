@@ -207,7 +207,7 @@ def test_what_runs_were_made_with_is_said(tmp_path):
         (run / "run.json").write_text(json.dumps({**info, **facts}))
         config = yaml.safe_load((run / "config.yaml").read_text())
         # The first is as by default, but for a setting that there was not yet.
-        config["settings"] = resolve("sac", {"draws": draws}, steps=1_000_000)
+        config["settings"] = resolve("sac", {"draws": draws}, steps=1_000_000).flat()
         del config["settings"]["level_spread"]
         (run / "config.yaml").write_text(yaml.safe_dump(config))
     page = pages_of(tmp_path / "runs", tmp_path / "docs")["results.md"]

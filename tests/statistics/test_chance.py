@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drspcrl.baselines import BASELINES
+from drspcrl.curricula.registry import BASELINES
 from drspcrl.errors import InputError
 from drspcrl.statistics import gain_by_chance, headline_gain
 from drspcrl.statistics.chance import OUTSIDE, exchanged

@@ -45,7 +45,7 @@ def small_loop():
 
     def make(algorithm: str, seeds=(3, 4), task="Pendulum-v1", steps=256, **changes):
         settings = resolve(algorithm, SMALL[algorithm] | changes, steps)
-        collector = Collector(task, seeds, settings["envs_per_member"])
+        collector = Collector(task, seeds, settings.learner.envs_per_member)
         cpu = jax.devices("cpu")[0]
         return make_loop(algorithm, settings, collector, seeds, steps, cpu, cpu), settings
 

@@ -213,8 +213,8 @@ def test_a_training_repeats_itself_and_goes_on_exactly_after_it_was_killed(
         ({"settings": {"wr2l_hessian": "exact"}}, "choose one of sensitivity, zeroth_order"),
         ({"settings": {"wr2l_pairs": 0}}, "wr2l_pairs is 0; it must be above 0"),
         ({"methods": ("wr2l:wr2l_pairs=4",)}, "wr2l_pairs, which all members of a population"),
-        ({"settings": {"rollout_gusts": -0.1}}, "it must be between 0 and inf"),
-        ({"settings": {"randomization_level": 1.5}}, "it must be between 0 and 1"),
+        ({"settings": {"rollout_gusts": -0.1}}, "it must be at least 0"),
+        ({"settings": {"randomization_level": 1.5}}, "it must be at least 0 and at most 1"),
         (
             {"methods": ("physics_randomization:randomization_level=1",)},
             r"must lie between 0 and 1 \(excluded\)",

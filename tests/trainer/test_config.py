@@ -8,16 +8,17 @@ import pytest
 import yaml
 from rich.console import Console
 
-from drspcrl.curricula import DEFAULTS
+from drspcrl.config.baselines import BaselineSettings, WR2LSettings
+from drspcrl.config.curricula import CurriculumSettings, WorldCurriculumSettings
 from drspcrl.errors import InputError
-from drspcrl.presets import ALGORITHMS, preset
+from drspcrl.learners.registry import LEARNERS, learner_class
+from drspcrl.nominal import Scales
 from drspcrl.trainer import TrainConfig, train
 from drspcrl.trainer.estimate import estimate
 from drspcrl.trainer.folder import check_unused
 from drspcrl.trainer.offpolicy import OffPolicyLoop
 from drspcrl.trainer.onpolicy import OnPolicyLoop
-from drspcrl.trainer.settings import TRANSITION_SETTINGS, WORLD_CURRICULUM
-from drspcrl.worlds.settings import WORLD_DEFAULTS
+from drspcrl.trainer.settings import resolve, specs_of
 
 QUIET = Console(quiet=True)
 
@@ -31,7 +32,7 @@ def config(**changes) -> TrainConfig:
     ("changes", "message"),
     [
         ({"algorithm": "a2c"}, "algorithm is 'a2c'; choose one of ppo, sac, ddpg, td3"),
-        ({"methods": ("selfpaced",)}, "unknown method 'selfpaced'; choose one of vanilla"),
+        ({"methods": ("selfpaced",)}, "method is 'selfpaced'; choose one of vanilla"),
         ({"methods": (3,)}, "method is 3; choose among vanilla"),
         (
             {"methods": ("fixed:draws=16",), "uncertainty": "transitions"},
@@ -64,7 +65,7 @@ def config(**changes) -> TrainConfig:
         ({"settings": {"batch_size": 100, "buffer_size": 50}}, "larger than buffer_size"),
         ({"settings": {"batch_size": 1.5}}, "batch_size is 1.5; give a whole number"),
         ({"settings": {"batch_size": True}}, "batch_size is True"),
-        ({"settings": {"discount": 1.2}}, "discount is 1.2; it must be between 0 and 1"),
+        ({"settings": {"discount": 1.2}}, "discount is 1.2; it must be at least 0 and at most 1"),
         ({"settings": {"discount": float("nan")}}, "discount is nan"),
         ({"settings": {"critic_lr": 0.0}}, "critic_lr is 0.0; it must be above 0"),
         ({"settings": {"critic_lr": "fast"}}, "critic_lr is 'fast'"),
@@ -109,7 +110,7 @@ TRANSITIONS = {"uncertainty": "transitions"}
         ({"methods": ("self_paced:price_states=starts",)}, "changes price_states, which all mem"),
         ({"settings": {"price_states": "ends"}}, "price_states is 'ends'; choose one of visited"),
         ({"settings": {"probe_every": 1}}, "probe_every is 1; give a whole number of at least 2"),
-        ({"settings": {"tilt": -1}}, "tilt is -1; give a finite number of at least 0"),
+        ({"settings": {"tilt": -1}}, "tilt is -1; it must be at least 0"),
         ({"worlds": Path("no/such.yaml")}, "is no file; give a YAML file"),
         ({"worlds": {"colour": 1}}, "worlds has the unknown entry 'colour'; it may have law, phy"),
         ({"worlds": [1]}, "worlds holds list; give entries such as sensor"),
@@ -198,14 +199,17 @@ def test_no_name_leaves_the_output_folder(env):
     assert not folder.name.startswith(".")
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", LEARNERS)
 def test_every_preset_is_usable(algorithm):
     made = config(algorithm=algorithm, uncertainty="transitions")
-    paced = {name: value for name, value in DEFAULTS.items() if name not in WORLD_CURRICULUM}
-    assert made.resolved == preset(algorithm) | paced
-    in_worlds = {k: v for k, v in preset(algorithm).items() if k not in TRANSITION_SETTINGS}
-    asked = in_worlds | DEFAULTS | WORLD_DEFAULTS | {"rule": "price"}
-    assert config(algorithm=algorithm).resolved == asked
+    described = made.describe(made.members[0])["settings"]
+    assert described == resolve(algorithm, {}, made.steps).flat()
+    again = resolve(algorithm, described, made.steps)
+    assert again == made.resolved
+    in_worlds = config(algorithm=algorithm).resolved
+    assert in_worlds.transitions is None
+    assert made.resolved.worlds is None
+    assert in_worlds.learner == made.resolved.learner
 
 
 def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
@@ -215,12 +219,12 @@ def test_thirty_five_members_of_a_million_steps_fit_in_eight_gibibytes():
     assert needed.replay + needed.learning < 8 * 2**30
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", LEARNERS)
 def test_estimates_count_the_worlds_that_are_kept(algorithm):
     """A replay holds 33/32 observations a transition and 2 an environment, a rollout three."""
     made = config(algorithm=algorithm, methods=("self_paced",), steps=320_000)
     without, needed = estimate(made, 17, 6), estimate(made, 17, 6, 10)
-    rows = made.resolved["rollout_size"] * 3 if algorithm == "ppo" else 330_000 + 2 * 8
+    rows = made.resolved.learner.steps_at_once * 3 if algorithm == "ppo" else 330_000 + 2 * 8
     assert needed.replay - without.replay == 4 * 10 * rows
     assert needed.learning > without.learning
 
@@ -250,7 +254,7 @@ def test_estimates_count_the_noise_draws(algorithm, changes, each):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", LEARNERS)
 def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
     from drspcrl.trainer.algorithms import make_loop
     from drspcrl.trainer.collector import Collector
@@ -259,7 +263,7 @@ def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
 
     given = {"draws": 64} | ({} if algorithm == "ppo" else {"buffer_size": 2000})
     settings, cpu = resolve(algorithm, given, 2000), jax.devices("cpu")[0]
-    collector = Collector("HalfCheetah", [0], settings["envs_per_member"], 1)
+    collector = Collector("HalfCheetah", [0], settings.learner.envs_per_member, 1)
     against = member_uncertainty([settings], [0.1])
     loop = make_loop(algorithm, settings, collector, [0], 2000, cpu, cpu, against)
     if isinstance(loop, OnPolicyLoop):
@@ -282,31 +286,22 @@ def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
 def test_variants_of_a_method_have_settings_of_their_own():
     both = config(methods=("fixed", "fixed:epsilon_budget=0.3,actor_lr=1e-3"), seeds=(0, 1))
     plain, _, other, _ = both.members
-    assert [both.settings_of(m)["epsilon_budget"] for m in (plain, other)] == [1.0, 0.3]
-    assert [both.settings_of(m)["actor_lr"] for m in (plain, other)] == [3e-4, 1e-3]
+    assert [both.settings_of(m).curriculum.epsilon_budget for m in (plain, other)] == [1.0, 0.3]
+    assert [both.settings_of(m).flat()["actor_lr"] for m in (plain, other)] == [3e-4, 1e-3]
     assert len({both.folder(member) for member in both.members}) == 4
     described = both.describe(other)
     assert described["settings"]["epsilon_budget"] == 0.3
     assert described["population"]["settings"] == {}
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_setting_is_the_populations_or_a_members(algorithm):
+@pytest.mark.parametrize("uncertainty", ["worlds", "transitions"])
+@pytest.mark.parametrize("algorithm", LEARNERS)
+def test_every_setting_is_the_populations_or_a_members(algorithm, uncertainty):
     """A setting that is neither would be accepted for one member and silently not be used."""
-    from dataclasses import fields
-
-    from drspcrl.baselines.disturbed import DISTURBANCES, GUSTS
-    from drspcrl.baselines.wr2l import Settings
-    from drspcrl.learners.ddpg import DDPGHyper
-    from drspcrl.learners.sac import SACHyper
-    from drspcrl.learners.surrogate import PPOHyper
-    from drspcrl.nominal import Scales
-    from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
-
-    hyper = {"ppo": PPOHyper, "sac": SACHyper}.get(algorithm, DDPGHyper)._fields
-    levels = {level for parts in (*DISTURBANCES.values(), GUSTS) for _, level in parts}
-    adversary = {f"wr2l_{f.name}" for f in fields(Settings)}
-    known = {*POPULATION_SETTINGS, *hyper, *Scales._fields, *DEFAULTS, *levels, *adversary}
-    assert set(resolve(algorithm, {}, 10_000)) <= known
-    each = {"probe_every", "anchor_every", "tilt"}  # see drspcrl.trainer.worlds
-    assert set(resolve(algorithm, {}, 10_000, "worlds")) <= known | each
+    hyper = set(learner_class(algorithm).Hyper._fields)
+    read_by_member = hyper | set(Scales._fields) | set(CurriculumSettings.specs())
+    read_by_member |= set(WorldCurriculumSettings.specs()) | set(BaselineSettings.specs())
+    read_by_member |= set(WR2LSettings.specs()) | {"probe_every", "anchor_every", "tilt"}
+    read_by_member |= {"rollout_gusts"}
+    for name, spec in specs_of(algorithm, uncertainty).items():
+        assert spec.shared or name in read_by_member, name

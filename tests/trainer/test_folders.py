@@ -44,7 +44,7 @@ def test_config_yaml_is_resolved(trained):
     assert content["seed"] == 4
     shared = {"methods": ["vanilla"], "seeds": [3, 4], "settings": dict(config.settings)}
     assert content["population"] == shared
-    assert set(content["settings"]) == set(config.resolved)
+    assert set(content["settings"]) == set(config.resolved.flat())
 
 
 def test_policies_act_within_bounds_and_members_differ(trained):

@@ -74,7 +74,7 @@ def test_robust_ppo_balances_the_inverted_pendulum_under_noise():
     steps, task, seeds = 98_304, "InvertedPendulum-v5", (0, 0, 0, 0)
     settings = resolve("ppo", {"sensor": 0.05, "actuator": 0.05}, steps)
     against = member_uncertainty(settings, [0.0, 0.0, 0.3, 1.0], [True, False, False, False])
-    collector, cpu = Collector(task, seeds, settings["envs_per_member"]), jax.devices("cpu")[0]
+    collector, cpu = Collector(task, seeds, settings.learner.envs_per_member), jax.devices("cpu")[0]
     loop = make_loop("ppo", settings, collector, seeds, steps, cpu, cpu, against)
     while loop.steps < steps:
         loop.iterate()

@@ -10,7 +10,6 @@ from rich.console import Console
 from without_clock import without_clock
 
 from drspcrl.errors import InputError
-from drspcrl.presets import preset
 from drspcrl.runs import read_config, read_info, read_run
 from drspcrl.trainer import resume, settings, train
 from drspcrl.trainer.run import Trainer
@@ -151,13 +150,16 @@ def test_runs_keep_the_settings_that_they_began_with(small, tmp_path, monkeypatc
         train(small("sac", tmp_path / out, env=TASK, methods=methods, seeds=(3,)), QUIET)
     as_before = resume(tmp_path / "a", steps=320, console=QUIET)
     changed = {"tau": 0.9, "discount": 0.5}
-    monkeypatch.setattr(settings, "preset", lambda algorithm: {**preset(algorithm), **changed})
+    settings_today = settings.preset
+    began = settings.resolve("sac", {}, 1000).flat()
+    monkeypatch.setattr(
+        settings, "preset", lambda algorithm: {**settings_today(algorithm), **changed}
+    )
     said = StringIO()
     (tmp_path / "b" / as_before[1].name / "config.yaml").unlink()  # as after a kill
     one = tmp_path / "b" / as_before[0].name
     later = resume(one, steps=320, console=Console(file=said, width=300))
     assert_same_runs(as_before, later)
-    began = preset("sac")
     assert f"with discount={began['discount']}, tau={began['tau']} as it began" in said.getvalue()
     configs = [read_run(folder).config for folder in later]
     assert [config["settings"]["discount"] for config in configs] == [began["discount"], 0.9]

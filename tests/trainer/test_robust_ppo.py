@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL
-from drspcrl.trainer.algorithms import as_policy, make_loop, policy_parts
+from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.settings import resolve
 from drspcrl.trainer.uncertainty import member_uncertainty
@@ -20,7 +20,7 @@ ITERATIONS = 4
 
 def population(robust: bool = True, seeds=(3, 3, 3), task: str = "Pendulum-v1", **changes):
     settings = resolve("ppo", SMALL | NOISE | changes, 4096)
-    collector = Collector(task, seeds, settings["envs_per_member"])
+    collector = Collector(task, seeds, settings.learner.envs_per_member)
     against = member_uncertainty(settings, [0.0, 0.0, 0.5], [True, False, False])
     cpu = jax.devices("cpu")[0]
     return make_loop("ppo", settings, collector, seeds, 4096, cpu, cpu, against if robust else None)
@@ -111,9 +111,9 @@ def test_the_same_seed_is_the_same_run(loop):
 
 
 def test_policies_see_observations_alone(loop):
-    parts = jax.tree.map(lambda a: np.asarray(a)[ROBUST], policy_parts("ppo", loop.state))
+    parts = jax.tree.map(lambda a: np.asarray(a)[ROBUST], loop.learner.policy_parts(loop.state))
     collector = loop.collector
-    policy = as_policy("ppo", parts, {}, collector.low, collector.high)
+    policy = loop.learner.policy(parts, None, collector.low, collector.high)
     seen = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     acted = loop.deterministic_actions(np.stack([seen] * 3))[ROBUST]
     np.testing.assert_allclose(policy(seen), 2.0 * acted, rtol=1e-4, atol=1e-5)

@@ -32,7 +32,7 @@ NUMBERS = (
 def loop():
     """Three members: ε = 0, 0.5, and no noise at all."""
     settings = resolve("sac", SMALL, 200)
-    collector = Collector("Pendulum-v1", [3, 4, 5], settings["envs_per_member"])
+    collector = Collector("Pendulum-v1", [3, 4, 5], settings.learner.envs_per_member)
     cpu = jax.devices("cpu")[0]
     against = member_uncertainty(settings, [0.0, 0.5, 0.5], plain=[False, False, True])
     loop = make_loop("sac", settings, collector, [3, 4, 5], 200, cpu, cpu, against)

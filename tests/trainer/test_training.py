@@ -7,7 +7,6 @@ from rich.console import Console
 
 from drspcrl.runs import read_run
 from drspcrl.trainer import train
-from drspcrl.trainer.algorithms import as_policy, policy_parts
 from drspcrl.trainer.collector import Collector, Episodes
 
 QUIET = Console(quiet=True)
@@ -32,11 +31,11 @@ def test_exported_policy_equals_the_training_policy(algorithm, small_loop):
         loop.iterate()
     observations = np.random.default_rng(0).normal(size=(2, 100, 3)).astype(np.float32) * 3
     acted = loop.deterministic_actions(observations)
-    parts = jax.tree.map(np.asarray, policy_parts(algorithm, loop.state))
+    parts = jax.tree.map(np.asarray, loop.learner.policy_parts(loop.state))
     low, high = loop.collector.low, loop.collector.high
     for k in range(2):
         own = jax.tree.map(lambda leaf: leaf[k], parts)  # noqa: B023
-        policy = as_policy(algorithm, own, settings, low, high)
+        policy = loop.learner.policy(own, settings.learner, low, high)
         # Pendulum's actions lie in ±2, the learner's in ±1.
         np.testing.assert_allclose(policy(observations[k]), 2 * acted[k], atol=1e-6)
 

@@ -9,13 +9,19 @@ from drspcrl.trainer.uncertainty import (
     ball,
     member_uncertainty,
     no_uncertainty,
-    robust_backup,
+    transitions_of,
     warn_if_unwise,
 )
 
 
 def settings(**changes):
     return resolve("sac", changes, 1000)
+
+
+def transitions(**changes):
+    found = settings(**changes).transitions
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -49,7 +55,7 @@ def test_draws_are_valued_in_half_precision_on_a_gpu_unless_told_otherwise(
 ):
     against = member_uncertainty(settings(), [0.1])
     chosen = settings(draw_precision=setting)
-    assert robust_backup(chosen, against, platform).precision == precision
+    assert transitions_of([chosen], against, platform).precision == precision
 
 
 def test_levels_are_drawn_where_some_member_asks_for_them():
@@ -97,11 +103,11 @@ def test_wrong_radius(epsilon):
 
 def test_warnings():
     with pytest.warns(UserWarning, match="8 draws saturate"):
-        warn_if_unwise(settings(), 2.5)
+        warn_if_unwise(transitions(), 2.5)
     with pytest.warns(UserWarning, match="no policy becomes robust"):
-        warn_if_unwise(settings(nominal="single", draws=1), 0.5)
-    warn_if_unwise(settings(), 1.0)
-    warn_if_unwise(settings(nominal="single", divergence="wasserstein"), 1.0)
+        warn_if_unwise(transitions(nominal="single", draws=1), 0.5)
+    warn_if_unwise(transitions(), 1.0)
+    warn_if_unwise(transitions(nominal="single", divergence="wasserstein"), 1.0)
 
 
 def test_another_epsilon(small_loop):

@@ -138,7 +138,7 @@ def test_a_curve_of_earlier_runs_is_replayed(straight, small, tmp_path):
     runs = folders[0].parent
     own = config(tmp_path).settings | {"yoked_to": str(runs)}
     replayed = config(tmp_path, methods=("yoked",), settings=own)
-    assert replayed.resolved["yoked_to"] == str(runs)
+    assert replayed.resolved.curriculum.yoked_to == str(runs)
     trainer = Trainer(replayed, QUIET)
     try:
         assert trainer.curricula.epsilon[0] == 0.0

@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from drspcrl.config.worlds import WorldSettings
 from drspcrl.envs.registry import make
 from drspcrl.errors import InputError
+from drspcrl.learners.registry import settings_class
 from drspcrl.worlds import Declared, Parameter, declared, read_declared, world_model
 from drspcrl.worlds.declare import LEAST_SCALE, REACH
 from drspcrl.worlds.model import sensor_spread
-from drspcrl.worlds.settings import WorldSettings
 
 TANK = {"name": "inflow", "nominal": 2.0, "tolerance": "10%"}
 
@@ -20,9 +21,10 @@ def test_the_default_is_what_the_docs_say():
     assert set(worlds.physics) == {"mass", "friction", "damping", "armature", "gravity", "gear"}
     assert set(worlds.physics.values()) == {0.2}
     assert (worlds.sensor, worlds.actuator, worlds.bias, worlds.law) == (0.2, 0.3, 0.0, "auto")
-    laws = {learner: worlds.for_learner(learner).law for learner in ("ppo", "sac", "ddpg")}
+    laws = {learner: settings_class(learner).worlds_law for learner in ("ppo", "sac", "ddpg")}
     assert laws == {"ppo": "ball", "sac": "sphere", "ddpg": "sphere"}
-    assert declared({"law": "sphere"}).for_learner("ppo").law == "sphere"
+    assert worlds.with_law("ball").law == "ball"
+    assert declared({"law": "sphere"}).with_law("ball").law == "sphere"
 
 
 def test_a_record_is_declared_the_same_again():
@@ -201,8 +203,8 @@ def test_a_reading_that_never_changes_has_no_unit():
         ({"probe_every": 1}, "probe_every is 1; give a whole number of at least 2, or 0 for none"),
         ({"anchor_every": 2.5}, r"anchor_every is 2\.5; give a whole number"),
         ({"probe_every": 2, "anchor_every": 2}, "leaves no episode to train on; make one of them"),
-        ({"tilt": -1.0}, r"tilt is -1\.0; give a finite number of at least 0"),
-        ({"tilt": math.nan}, "tilt is nan; give a finite number"),
+        ({"tilt": -1.0}, r"tilt is -1\.0; it must be at least 0"),
+        ({"tilt": math.nan}, "tilt is nan; give a number"),
         ({"tilt_form": "both"}, "tilt_form is 'both'; choose one of weighted, sampled"),
         ({"price_states": "ends"}, "price_states is 'ends'; choose one of visited, starts"),
         ({"bounded_targets": 1}, "bounded_targets is 1; give true or false"),

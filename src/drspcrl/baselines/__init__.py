@@ -3,5 +3,3 @@
 To a curriculum each of these methods is `vanilla`: radius 0, no nominal model. What they change is
 the simulator that a member trains in; evaluations never see it.
 """
-
-BASELINES = ("noise_training", "physics_randomization", "wr2l")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from drspcrl.display import shown
+from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
     from drspcrl.tabular.self_paced import Training
 
 # Names for people, in pictures.
-BALLS = {
-    "kl": "KL ball",
-    "chi2": "χ² ball",
-    "tv": "total-variation ball",
-    "cvar": "CVaR ball",
-    "cressie_read": "Hellinger ball",
-    "wasserstein": "Wasserstein ball",
-}
 TITLES = {
     "cliffwalking": "CliffWalking",
     "frozenlake": "FrozenLake",
@@ -56,7 +49,8 @@ class Solve:
     mdp: str = "frozenlake"
     """Instance: cliffwalking, frozenlake, garnet, inventory, machine, riverswim or taxi."""
     divergence: str = "kl"
-    """Ball: kl, chi2, tv, cvar, cressie_read (the Hellinger ball) or wasserstein (hop distance)."""
+    """Ball: kl, chi2, tv, cvar, cressie_read (the Hellinger ball), wasserstein (hop distance), or
+    your own as module:Class."""
     budget: float = 1.0
     """Largest radius ε, above 0."""
     discount: float | None = None
@@ -134,7 +128,8 @@ class Solve:
         from drspcrl.tabular.pictures import draw_curriculum, draw_frontier
 
         self.out.mkdir(parents=True, exist_ok=True)
-        name = f"{TITLES.get(self.mdp, self.mdp)}, {BALLS[self.divergence]}"
+        ball = DIVERGENCES.label(self.divergence)
+        name = f"{TITLES.get(self.mdp, self.mdp)}, {ball} ball"
         table = self.out / "solution.csv"
         frontier, curriculum = self.out / "frontier.png", self.out / "curriculum.png"
         write_points(points, table)
@@ -146,27 +141,10 @@ class Solve:
 
 def make_divergence(name: str, mdp: MDP | SparseMDP) -> Divergence:
     """The named ball; a Wasserstein ball measures distance in hops of this MDP."""
-    from drspcrl.divergences import (
-        KL,
-        ChiSquared,
-        CressieRead,
-        CVaR,
-        TotalVariation,
-        Wasserstein,
-    )
+    from drspcrl.divergences.registry import divergence_class
     from drspcrl.tabular.metric import hop_distance
 
-    makers = {
-        "kl": KL,
-        "chi2": ChiSquared,
-        "tv": TotalVariation,
-        "cvar": CVaR,
-        "cressie_read": lambda: CressieRead(0.5),
-        "wasserstein": lambda: Wasserstein(hop_distance(mdp)),
-    }
-    if name not in makers:
-        raise InputError(f"unknown divergence {shown(name)}; choose one of {', '.join(BALLS)}")
-    return makers[name]()
+    return divergence_class(name).between_states(lambda: hop_distance(mdp))
 
 
 def write_points(points: Sequence[FrontierPoint], path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from drspcrl.curricula.settings import CurriculumSettings
+from drspcrl.config.curricula import CurriculumSettings
 from drspcrl.curricula.signal import Signal
 
 if TYPE_CHECKING:

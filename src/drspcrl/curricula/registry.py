@@ -1,45 +1,71 @@
-"""From a method's name to its curriculum; a user's own is named the same way."""
+"""The methods by name: each makes a curriculum; a user's own is named the same way."""
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from drspcrl.curricula.accel import accel
+from drspcrl.config.curricula import CurriculumSettings, WorldCurriculumSettings
 from drspcrl.curricula.base import Curriculum, Setup
-from drspcrl.curricula.constant import fixed, nominal, probes_only, vanilla
-from drspcrl.curricula.domain_randomization import domain_randomization
-from drspcrl.curricula.linear import linear, linear_radius
-from drspcrl.curricula.self_paced import self_paced
-from drspcrl.curricula.settings import CurriculumSettings
-from drspcrl.curricula.space import space
-from drspcrl.curricula.yoked import yoked
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
+from drspcrl.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from drspcrl.divergences import Divergence
 
 Maker = Callable[[Setup], Curriculum]
 
-MAKERS: dict[str, Maker] = {
-    "vanilla": vanilla,
-    "nominal": nominal,
-    "probes_only": probes_only,
-    "fixed": fixed,
-    "linear": linear,
-    "domain_randomization": domain_randomization,
-    "accel": accel,
-    "space": space,
-    "self_paced": self_paced,
-    "linear_radius": linear_radius,
-    "yoked": yoked,
-}
-CURRICULA = tuple(MAKERS)
+_ROOM = "drspcrl.curricula"
+METHODS = Registry(
+    "method",
+    {
+        "vanilla": Entry(
+            f"{_ROOM}.constant:vanilla", "Vanilla", "the plain learner in the plain simulator"
+        ),
+        "nominal": Entry(
+            f"{_ROOM}.constant:nominal", "Nominal", "transitions: the noise, without an adversary"
+        ),
+        "probes_only": Entry(
+            f"{_ROOM}.constant:probes_only", "Probes only", "worlds: radius 0 but for the probes"
+        ),
+        "fixed": Entry(
+            f"{_ROOM}.constant:fixed",
+            "Fixed",
+            "the whole budget from the start; in worlds what practitioners call domain "
+            "randomization",
+        ),
+        "linear": Entry(f"{_ROOM}.linear:linear", "Linear", "ε grows evenly to the budget"),
+        "domain_randomization": Entry(
+            f"{_ROOM}.domain_randomization:domain_randomization",
+            "Dom. Rand.",
+            "the paper's random ε, drawn anew each iteration",
+        ),
+        "accel": Entry(f"{_ROOM}.accel:accel", "ACCEL", "replays and edits radii of high regret"),
+        "space": Entry(f"{_ROOM}.space:space", "SPACE", "ε grows whenever values have settled"),
+        "self_paced": Entry(
+            f"{_ROOM}.self_paced:self_paced",
+            "Self-Paced",
+            "the agent's own marginal cost of robustness decides how fast ε grows",
+        ),
+        "linear_radius": Entry(
+            f"{_ROOM}.linear:linear_radius", "Linear √ε", "√ε grows evenly: a control"
+        ),
+        "yoked": Entry(f"{_ROOM}.yoked:yoked", "Yoked", "replays self_paced's mean ε: a control"),
+        # Baselines that change the simulator instead of the backup: radius 0, as vanilla.
+        "noise_training": Entry(
+            f"{_ROOM}.constant:vanilla", "Noise training", "random actions and sensor noise"
+        ),
+        "physics_randomization": Entry(
+            f"{_ROOM}.constant:vanilla", "Physics rand.", "random physics parameters"
+        ),
+        "wr2l": Entry(
+            f"{_ROOM}.constant:vanilla", "WR2L", "an adversary in a Wasserstein ball (with ppo)"
+        ),
+    },
+)
+BASELINES = ("noise_training", "physics_randomization", "wr2l")
+CURRICULA = tuple(name for name in METHODS if name not in BASELINES)
 """The methods that differ in ε alone."""
 
-# Baselines that change the simulator instead of the backup: radius 0, as vanilla.
-MAKERS |= dict.fromkeys(("noise_training", "physics_randomization", "wr2l"), vanilla)
-METHODS = tuple(MAKERS)
 _PARTS = ("init", "epsilon", "update")
 
 
@@ -68,7 +94,14 @@ def curriculum(
         InputError: an unknown method or setting, or a value that does not fit.
     """
     if not isinstance(settings, CurriculumSettings):
-        settings = CurriculumSettings.of(settings)
+        kind = WorldCurriculumSettings if worlds else CurriculumSettings
+        known = kind.specs()
+        if unknown := [name for name in settings if name not in known]:
+            raise InputError(
+                f"curricula have no setting {shown(unknown[0])}; they have "
+                f"{', '.join(sorted(known))}"
+            )
+        settings = kind.of(settings)
     if not (isinstance(iterations, int) and iterations >= 1 and 0 <= discount < 1):
         raise InputError(
             f"a curriculum got iterations={shown(iterations)}, discount={shown(discount)}; it "
@@ -95,28 +128,9 @@ def maker_of(method: str) -> Maker:
     Raises:
         InputError: neither a known method nor an importable `module:Class`.
     """
-    if method in MAKERS:
-        return MAKERS[method]
-    module, colon, name = method.partition(":")
-    if not (colon and module and name):
-        raise InputError(
-            f"unknown method {shown(method)}; choose one of {', '.join(METHODS)}, or give your own "
-            "curriculum as module:Class"
-        )
-    if not all(part.isidentifier() for part in module.split(".")):
-        raise InputError(f"method {shown(method)}: {shown(module)} is no name of a module")
-    try:
-        imported = import_module(module)
-    except ImportError as error:
-        reason = f"{brief(error)}; is its folder on PYTHONPATH?"
-        raise InputError(f"method {shown(method)}: {reason}") from error
-    except Exception as error:  # whatever the user's own code raises
-        reason = brief(f"importing it raised {type(error).__name__}: {error}")
-        raise InputError(f"method {shown(method)}: {reason}") from error
-    found: Any = getattr(imported, name, None)
-    if found is None:
-        raise InputError(f"method {shown(method)}: module {module} has no {brief(name, 100)}")
+    found = METHODS.load(method)
     if not callable(found):
+        name = method.rpartition(":")[2]
         raise InputError(
             f"method {shown(method)}: {brief(name, 100)} is no class or function to call with "
             "a Setup"

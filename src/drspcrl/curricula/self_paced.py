@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from drspcrl.config.curricula import WorldCurriculumSettings
 from drspcrl.curricula.base import Setup, State, generator, to_coordinate, to_radius
 from drspcrl.curricula.signal import LEAST_REWARD_SCALE, Signal, reward_unit
 from drspcrl.errors import InputError
@@ -236,7 +237,7 @@ def self_paced(setup: Setup) -> SelfPaced:
     s = setup.settings
     even = s.epsilon_budget / setup.iterations
     own: dict[str, Any] = {}
-    if setup.worlds:
+    if isinstance(s, WorldCurriculumSettings):
         own = {
             "limit": s.pace_limit * even if s.pace_limit else math.inf,
             "premium": s.premium_bound,

@@ -8,6 +8,7 @@ for one problem; `jax.vmap` makes batches of it.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
@@ -64,6 +65,21 @@ class Divergence(ABC):
     scale: ClassVar[Coordinate] = "sqrt"
     # Whether the ball stays on the support of the nominal distribution.
     on_support: ClassVar[bool] = True
+
+    @classmethod
+    def for_learners(cls) -> "Divergence":
+        """The ball as learners use it: quick in large batches of noisy float32 values."""
+        return cls()
+
+    @classmethod
+    def between_states(cls, distances: Callable[[], ArrayLike]) -> "Divergence":
+        """The ball around the rows of a finite MDP.
+
+        Args:
+            distances: gives the distances between its states, [S, S], for balls that need them.
+        """
+        del distances
+        return cls()
 
     @abstractmethod
     def solve(self, distances: Array, probabilities: Array, radius: Array) -> Solution:

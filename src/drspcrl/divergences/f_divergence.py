@@ -110,10 +110,10 @@ class CressieRead(FDivergence):
     """f_k(r) = (r^k − kr + k − 1) / (k(k − 1)), the power divergences.
 
     k → 1 is KL, k = 2 half of χ², k → 0 the reverse KL; f″(1) = 1, so that the slope in √ε at
-    ε = 0 is √2·sd(V) for every k.
+    ε = 0 is √2·sd(V) for every k; ½ is Hellinger's distance.
     """
 
-    power: float
+    power: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse the powers at which the formula divides by 0."""

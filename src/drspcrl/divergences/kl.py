@@ -11,6 +11,8 @@ from drspcrl.divergences.root import increasing_root, root_in_steps
 LARGEST_LOG_TILT = (
     44.0  # past it, no two values in [0, 1] differ enough in floating point to matter
 )
+# Newton steps that are enough for the value to float32's rounding error.
+LEARNERS_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class KL(Divergence):
     """
 
     steps: int | None = None
+
+    @classmethod
+    def for_learners(cls) -> "KL":
+        """See `Divergence`."""
+        return cls(steps=LEARNERS_STEPS)
 
     def solve(self, distances: Array, probabilities: Array, radius: Array) -> Solution:
         """Find the tilt t = 1/β whose distribution lies at distance ε."""

@@ -1,5 +1,6 @@
 """The Wasserstein ball on a finite metric space."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -41,6 +42,20 @@ class Wasserstein(Divergence):
         _check_cost(cost, self.order)
         cost.setflags(write=False)
         object.__setattr__(self, "cost", cost)
+
+    @classmethod
+    def for_learners(cls) -> "Wasserstein":
+        """Two points of distance 1; draws of different states have no distances in common.
+
+        Learners take this ball to first order, from gradients; a curriculum asks it for its
+        coordinate alone.
+        """
+        return cls([[0.0, 1.0], [1.0, 0.0]], order=2.0)
+
+    @classmethod
+    def between_states(cls, distances: Callable[[], ArrayLike]) -> "Wasserstein":
+        """See `Divergence`."""
+        return cls(distances())
 
     @classmethod
     def between(cls, points: ArrayLike, order: float = 1.0) -> "Wasserstein":

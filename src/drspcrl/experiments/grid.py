@@ -14,7 +14,7 @@ from drspcrl.experiments.population import TRAINING, Population
 from drspcrl.files import read_text
 from drspcrl.presets import ablation
 from drspcrl.reading import MOST_YAML, parse_yaml
-from drspcrl.trainer.settings import POPULATION_SETTINGS
+from drspcrl.trainer.settings import is_shared
 from drspcrl.variants import Variant
 from drspcrl.worlds.declare import read_declared
 
@@ -192,12 +192,12 @@ def _populations(entry: Any, training: Mapping[str, Any]) -> list[Population]:
     return [
         Population(env, algorithm, labels, tuple(seeds), steps, shared, training)
         for algorithm, env in product(_list(entry, "algorithm", str), _list(entry, "env", str))
-        for labels, shared in apart(methods, settings)
+        for labels, shared in programs(algorithm, methods, settings)
     ]
 
 
-def apart(
-    methods: Sequence[Variant], settings: Mapping[str, Any]
+def programs(
+    algorithm: str, methods: Sequence[Variant], settings: Mapping[str, Any]
 ) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """Methods that may share a program, with the settings of that program.
 
@@ -206,7 +206,7 @@ def apart(
     """
     groups: list[tuple[list[str], dict[str, Any]]] = []
     for variant in methods:
-        lifted = any(name in POPULATION_SETTINGS for name in variant.changes)
+        lifted = any(is_shared(algorithm, name) for name in variant.changes)
         shared = {**settings, **(variant.changes if lifted else {})}
         label = variants.label(Variant(variant.method) if lifted else variant)
         labels = next((known for known, own in groups if own == shared), None)

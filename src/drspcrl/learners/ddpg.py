@@ -6,12 +6,14 @@ One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
+from drspcrl.config.learners import DDPGSettings
 from drspcrl.learners import adam, networks
 from drspcrl.learners.actor_critic import (
     Metrics,
@@ -20,10 +22,12 @@ from drspcrl.learners.actor_critic import (
     make_critic,
     seen_by_critic,
 )
+from drspcrl.learners.base import network_policy
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, SignalOutput, Uncertainty
+from drspcrl.policy import Policy
 
 CriticLoss = Callable[[Network, tuple[Array, ...], Array], tuple[Array, Array]]
 """From critic, inputs and target [B] to the loss and the mean value."""
@@ -62,8 +66,36 @@ class DDPGState(NamedTuple):
     robust: Any = ()  # what the uncertainty knows
 
 
+class DeterministicActor:
+    """A policy that is a function of what it sees, and noise added to explore."""
+
+    Hyper: ClassVar[type] = DDPGHyper
+    loop: ClassVar[str] = "off_policy"
+
+    def act(self, state: DDPGState, observations: Array, key: Array, hyper: DDPGHyper) -> Array:
+        """Exploring actions a = clip(π(o) + noise) for observations [E, O]."""
+        actions = policy(state.actor, observations)
+        noise = hyper.exploration * jax.random.normal(key, actions.shape)
+        return jnp.clip(actions + noise, -1.0, 1.0)
+
+    def act_deterministic(self, state: DDPGState, observations: Array) -> Array:
+        """The policy without noise."""
+        return policy(state.actor, observations)
+
+    def policy_parts(self, state: DDPGState) -> Network:
+        """The actor."""
+        return state.actor
+
+    def policy(
+        self, parts: Network, settings: DDPGSettings, low: np.ndarray, high: np.ndarray
+    ) -> Policy:
+        """A tanh, with the noise of exploration; none is the least that a logarithm can say."""
+        noise = np.full_like(low, np.log(max(settings.exploration, 1e-30)))
+        return network_policy("tanh", "relu", parts, low, high, noise_log_std=noise)
+
+
 @dataclass(frozen=True)
-class DDPG:
+class DDPG(DeterministicActor):
     """The learner's fixed choices.
 
     Attributes:
@@ -72,9 +104,16 @@ class DDPG:
         uncertainty: what is trained against.
     """
 
+    Settings: ClassVar[type[DDPGSettings]] = DDPGSettings
+
     hidden: tuple[int, ...] = (256, 256)
     actor_every: int = 2
     uncertainty: Uncertainty = field(default_factory=Plain)
+
+    @classmethod
+    def of(cls, settings: DDPGSettings, uncertainty: Uncertainty) -> "DDPG":
+        """See `drspcrl.learners.base`."""
+        return cls(settings.hidden, settings.actor_every, uncertainty)
 
     def init(self, key: Array, observation_size: int, action_size: int) -> DDPGState:
         """A new member."""
@@ -83,14 +122,6 @@ class DDPG:
         sizes = observation_size, action_size
         critic = make_critic(self.uncertainty, critic_key, *sizes, self.hidden)
         return new_state(actor, critic, known_at_first(self.uncertainty, key, *sizes))
-
-    def act(self, state: DDPGState, observations: Array, key: Array, hyper: DDPGHyper) -> Array:
-        """Exploring actions for observations [E, O]."""
-        return explore(state.actor, observations, key, hyper.exploration)
-
-    def act_deterministic(self, state: DDPGState, observations: Array) -> Array:
-        """The policy without noise."""
-        return policy(state.actor, observations)
 
     def update(
         self,
@@ -177,13 +208,6 @@ def new_state(actor: Network, critic: Network, known: Any) -> DDPGState:
         critic_optimizer=adam.init(critic),
         robust=known,
     )
-
-
-def explore(actor: Network, observations: Array, key: Array, exploration: Array | float) -> Array:
-    """Actions with Gaussian noise of standard deviation `exploration`, in [−1, 1]."""
-    actions = policy(actor, observations)
-    noise = exploration * jax.random.normal(key, actions.shape)
-    return jnp.clip(actions + noise, -1.0, 1.0)
 
 
 def critic_step(

@@ -27,9 +27,6 @@ from drspcrl.learners import adam, networks
 from drspcrl.learners.networks import Network
 from drspcrl.nominal import Transition
 
-NEWTON_STEPS = 10
-"""Enough for the value of a KL ball to float32's rounding error, see `KL.steps`."""
-
 
 class Worst(NamedTuple):
     """The worst case at B states with n draws each.
@@ -161,7 +158,7 @@ class Tilting(Dual):
 class Exact(Tilting):
     """The divergence's own solution, state by state."""
 
-    divergence: Divergence = field(default_factory=lambda: KL(NEWTON_STEPS))
+    divergence: Divergence = field(default_factory=lambda: KL.for_learners())
 
     @property
     def ball(self) -> Divergence | None:

@@ -8,15 +8,18 @@ what the states after each step are worth.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
+from drspcrl.config.learners import PPOSettings
 from drspcrl.learners import adam, gaussian, networks, normalization
 from drspcrl.learners.actor_critic import known_at_first
 from drspcrl.learners.advantage import gae, worst_case_traces
+from drspcrl.learners.base import network_policy
 from drspcrl.learners.experience import ActOutput, Rollout
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import CLIP, Moments
@@ -32,6 +35,7 @@ from drspcrl.learners.surrogate import (
     state_value,
 )
 from drspcrl.learners.uncertainty import Ahead, Plain, Uncertainty, Value
+from drspcrl.policy import Policy
 
 _ADAM_EPSILON = 1e-5
 _NOISE = (1 << 30) + 1  # a use of a key beside the plain learner's, far from what `split` makes
@@ -68,10 +72,19 @@ class PPO:
         uncertainty: what is trained against.
     """
 
+    Settings: ClassVar[type[PPOSettings]] = PPOSettings
+    Hyper: ClassVar[type] = PPOHyper
+    loop: ClassVar[str] = "on_policy"
+
     hidden: tuple[int, ...] = (64, 64)
     epochs: int = 10
     minibatches: int = 32
     uncertainty: Uncertainty = field(default_factory=Plain)
+
+    @classmethod
+    def of(cls, settings: PPOSettings, uncertainty: Uncertainty) -> "PPO":
+        """See `drspcrl.learners.base`."""
+        return cls(settings.hidden, settings.epochs, settings.minibatches, uncertainty)
 
     def init(self, key: Array, observation_size: int, action_size: int, envs: int) -> PPOState:
         """A new member that acts in `envs` environments."""
@@ -126,6 +139,28 @@ class PPO:
         """The policy's mean, clipped."""
         x = normalization.standardise(state.observations, observations)
         return jnp.clip(policy(state.parameters, x)[0], -1.0, 1.0)
+
+    def policy_parts(self, state: PPOState) -> tuple[Parameters, Moments]:
+        """Both networks, and what observations are normalised by."""
+        return state.parameters, state.observations
+
+    def policy(
+        self,
+        parts: tuple[Parameters, Moments],
+        settings: PPOSettings,
+        low: np.ndarray,
+        high: np.ndarray,
+    ) -> Policy:
+        """A Gaussian around the network's output, of normalised observations."""
+        del settings
+        parameters, moments = parts
+        return network_policy(
+            *("gaussian", "tanh", parameters.actor, low, high),
+            noise_log_std=np.asarray(parameters.log_std),
+            observation_mean=np.asarray(moments.mean),
+            observation_scale=np.asarray(normalization.scale(moments)),
+            observation_clip=CLIP,
+        )
 
     def update(
         self,

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.learners.slots import observation_slots
+from drspcrl.config.learners import observation_slots
 
 
 class Batch(NamedTuple):

@@ -5,12 +5,14 @@ One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
+from drspcrl.config.learners import SACSettings
 from drspcrl.learners import adam, networks
 from drspcrl.learners.actor_critic import (
     Metrics,
@@ -23,6 +25,7 @@ from drspcrl.learners.actor_critic import (
     twin_loss,
     unstack,
 )
+from drspcrl.learners.base import network_policy
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.gaussian import split, tanh_sample
 from drspcrl.learners.networks import Network
@@ -35,7 +38,7 @@ from drspcrl.learners.uncertainty import (
     SignalOutput,
     Uncertainty,
 )
-from drspcrl.policy import LOG_STD_RANGE
+from drspcrl.policy import LOG_STD_RANGE, Policy
 
 
 class SACHyper(NamedTuple):
@@ -83,8 +86,17 @@ class SAC:
         uncertainty: what is trained against.
     """
 
+    Settings: ClassVar[type[SACSettings]] = SACSettings
+    Hyper: ClassVar[type] = SACHyper
+    loop: ClassVar[str] = "off_policy"
+
     hidden: tuple[int, ...] = (256, 256)
     uncertainty: Uncertainty = field(default_factory=Plain)
+
+    @classmethod
+    def of(cls, settings: SACSettings, uncertainty: Uncertainty) -> "SAC":
+        """See `drspcrl.learners.base`."""
+        return cls(settings.hidden, uncertainty)
 
     def init(self, key: Array, observation_size: int, action_size: int) -> SACState:
         """A new member."""
@@ -113,6 +125,18 @@ class SAC:
     def act_deterministic(self, state: SACState, observations: Array) -> Array:
         """The policy's mode."""
         return jnp.tanh(split(networks.apply(state.actor, observations))[0])
+
+    def policy_parts(self, state: SACState) -> Network:
+        """The actor."""
+        return state.actor
+
+    def policy(
+        self, parts: Network, settings: SACSettings, low: np.ndarray, high: np.ndarray
+    ) -> Policy:
+        """A tanh of a Gaussian whose spread is an output of the network."""
+        del settings
+        unused = np.zeros_like(low)
+        return network_policy("tanh_gaussian", "relu", parts, low, high, noise_log_std=unused)
 
     def update(
         self,

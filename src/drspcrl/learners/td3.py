@@ -10,15 +10,16 @@ One member; `jax.vmap` makes a population of it. Actions lie in [−1, 1].
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from drspcrl.config.learners import TD3Settings
 from drspcrl.learners import actor_critic, ddpg, networks
 from drspcrl.learners.actor_critic import Metrics, Unstacked, unstack
-from drspcrl.learners.ddpg import DDPGHyper, DDPGState
+from drspcrl.learners.ddpg import DDPGHyper, DDPGState, DeterministicActor
 from drspcrl.learners.experience import SignalInputs
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
@@ -26,7 +27,7 @@ from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, SignalOutpu
 
 
 @dataclass(frozen=True)
-class TD3:
+class TD3(DeterministicActor):
     """The learner's fixed choices.
 
     Attributes:
@@ -37,11 +38,19 @@ class TD3:
         uncertainty: what is trained against.
     """
 
+    Settings: ClassVar[type[TD3Settings]] = TD3Settings
+
     hidden: tuple[int, ...] = (256, 256)
     actor_every: int = 2
     policy_noise: float = 0.2
     noise_clip: float = 0.5
     uncertainty: Uncertainty = field(default_factory=Plain)
+
+    @classmethod
+    def of(cls, settings: TD3Settings, uncertainty: Uncertainty) -> "TD3":
+        """See `drspcrl.learners.base`."""
+        s = settings
+        return cls(s.hidden, s.actor_every, s.policy_noise, s.noise_clip, uncertainty)
 
     def init(self, key: Array, observation_size: int, action_size: int) -> DDPGState:
         """A new member."""
@@ -50,14 +59,6 @@ class TD3:
         actor = networks.uniform(actor_key, (observation_size, *self.hidden, action_size))
         critics = actor_critic.make_twin_critics(form, critic_keys, *sizes, self.hidden)
         return ddpg.new_state(actor, critics, actor_critic.known_at_first(form, key, *sizes))
-
-    def act(self, state: DDPGState, observations: Array, key: Array, hyper: DDPGHyper) -> Array:
-        """Exploring actions for observations [E, O]."""
-        return ddpg.explore(state.actor, observations, key, hyper.exploration)
-
-    def act_deterministic(self, state: DDPGState, observations: Array) -> Array:
-        """The policy without noise."""
-        return ddpg.policy(state.actor, observations)
 
     def update(
         self,

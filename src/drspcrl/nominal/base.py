@@ -104,6 +104,17 @@ class NominalModel(ABC):
     # a model of a random simulator, or the centre that noise is added to.
     stored_is_a_draw: ClassVar[bool] = False
 
+    @classmethod
+    def of(cls, relative: str, kinds: tuple[str, ...]) -> "NominalModel":
+        """The model of a training.
+
+        Args:
+            relative: the setting of that name.
+            kinds: the noise that some member has a scale for: sensor, actuator, process.
+        """
+        del relative, kinds
+        return cls()
+
     @property
     def moves_states(self) -> bool:
         """Whether w may be anything but 0; if not, all draws of a state share what depends on s."""

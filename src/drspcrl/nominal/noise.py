@@ -56,6 +56,11 @@ class Noise(NominalModel):
     relative: str = "process"
     kinds: tuple[str, ...] = KINDS
 
+    @classmethod
+    def of(cls, relative: str, kinds: tuple[str, ...]) -> "Noise":
+        """See `NominalModel`."""
+        return cls(relative, kinds)
+
     def __post_init__(self) -> None:
         """Check the names."""
         if self.relative not in RELATIVE:

@@ -1,4 +1,4 @@
-"""What the package comes with as YAML: hyper-parameters of each algorithm, and ablations."""
+"""What the package comes with as YAML: settings that differ by algorithm, grids, ablations."""
 
 from copy import deepcopy
 from functools import cache
@@ -10,19 +10,14 @@ from drspcrl.errors import InputError
 from drspcrl.reading import parse_yaml
 from drspcrl.variants import Variant
 
-ALGORITHMS = ("ppo", "sac", "ddpg", "td3")
 ABLATIONS = ("pacing", "rate", "budget", "coordinates", "dual", "divergence")
 
 
 def preset(algorithm: str) -> dict[str, Any]:
-    """The hyper-parameters of an algorithm by name.
-
-    Raises:
-        InputError: an unknown algorithm.
-    """
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm is {shown(algorithm)}; choose one of {', '.join(ALGORITHMS)}")
-    return deepcopy(_parsed(f"{algorithm}.yaml"))
+    """What an algorithm has in place of the components' defaults; nothing for one's own."""
+    file = f"{algorithm}.yaml"
+    shipped = algorithm.isidentifier() and files(__name__).joinpath(file).is_file()
+    return deepcopy(_parsed(file)) if shipped else {}
 
 
 class Ablation(NamedTuple):

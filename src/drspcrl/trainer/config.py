@@ -7,18 +7,20 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from drspcrl import named, variants
-from drspcrl.baselines import BASELINES
 from drspcrl.baselines.disturbed import training_perturbations
-from drspcrl.curricula.registry import METHODS, maker_of
+from drspcrl.curricula.registry import BASELINES, METHODS, maker_of
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
-from drspcrl.presets import ALGORITHMS
-from drspcrl.trainer.settings import POPULATION_SETTINGS, resolve
+from drspcrl.learners.registry import LEARNERS, settings_class
+from drspcrl.trainer.settings import Settings, is_shared, resolve
 from drspcrl.variants import Variant
 from drspcrl.worlds.declare import Declared, declared, read_declared
+
+if TYPE_CHECKING:
+    from drspcrl.perturbations import Perturbation
 
 DEVICES = ("auto", "cpu", "gpu")
 MEMORIES = ("device", "host")
@@ -66,8 +68,8 @@ class TrainConfig:
     """Task: Hopper, HalfCheetah, Walker2d, Humanoid, any Gymnasium id with Box spaces, your own as
     my_module:My-v0 (an id that my_module registers) or my_module:make (a function or class in it);
     in Python also the function or class itself."""
-    algorithm: Literal["ppo", "sac", "ddpg", "td3"]
-    """Learner."""
+    algorithm: str
+    """Learner: ppo, sac, ddpg, td3, or your own as module:Class."""
     out: Path
     """Folder that the run folders are made in."""
     methods: tuple[str, ...] = ("vanilla",)
@@ -128,13 +130,13 @@ class TrainConfig:
         object.__setattr__(self, "methods", _labels(self.methods))
         object.__setattr__(self, "seeds", _several("seeds", self.seeds))
         for name, allowed in (
-            ("algorithm", ALGORITHMS),
             ("device", DEVICES),
             ("replay_memory", MEMORIES),
             ("track", TRACKERS),
             ("uncertainty", UNCERTAINTIES),
         ):
             _one_of(name, getattr(self, name), allowed)
+        LEARNERS.check(self.algorithm)
         object.__setattr__(self, "time_limit", seconds("time_limit", self.time_limit))
         _check_numbers(self)
         self._declare()
@@ -156,7 +158,7 @@ class TrainConfig:
         else:
             found = declared({} if self.worlds is None else self.worlds)
         if found is not None:
-            found = found.for_learner(self.algorithm)
+            found = found.with_law(settings_class(self.algorithm).worlds_law)
         object.__setattr__(self, "_declared", found)
         if sha is not None:
             # Absolute, so that the run is not measured by another file elsewhere.
@@ -184,8 +186,8 @@ class TrainConfig:
         return tuple(Member(method, seed) for method in self.methods for seed in self.seeds)
 
     @property
-    def resolved(self) -> dict[str, Any]:
-        """The algorithm's preset with this configuration's own settings."""
+    def resolved(self) -> Settings:
+        """The numbers of the population."""
         given = {**self._began, **self.settings}
         return resolve(self.algorithm, given, self.steps, self.uncertainty)
 
@@ -195,14 +197,14 @@ class TrainConfig:
         object.__setattr__(kept, "_began", dict(began))
         return kept
 
-    def settings_of(self, member: Member) -> dict[str, Any]:
-        """The settings of one member: the population's, with its method's own.
+    def settings_of(self, member: Member) -> Settings:
+        """The numbers of one member: the population's, with its method's own.
 
         Raises:
             InputError: the method changes what all members of one program must share.
         """
         changes = member.variant.changes
-        if shared := [name for name in changes if name in POPULATION_SETTINGS]:
+        if shared := [name for name in changes if self.shares(name)]:
             raise InputError(
                 f"method {shown(member.method)} changes {shared[0]}, which all members of a "
                 f"population share; give it to all of them as --set {shared[0]}=…, or "
@@ -210,6 +212,16 @@ class TrainConfig:
             )
         given = {**self._began, **self.settings, **changes}
         return resolve(self.algorithm, given, self.steps, self.uncertainty)
+
+    def shares(self, name: str) -> bool:
+        """Whether all members of the population have a setting in common."""
+        return is_shared(self.algorithm, name)
+
+    def perturbations_of(self, member: Member) -> "tuple[Perturbation, ...]":
+        """What a member's simulators are perturbed with while it trains."""
+        settings = self.settings_of(member)
+        gusts = 0.0 if settings.transitions is None else settings.transitions.rollout_gusts
+        return training_perturbations(member.variant.method, settings.baselines, gusts)
 
     def folder(self, member: Member) -> Path:
         """The run folder of a member."""
@@ -230,7 +242,7 @@ class TrainConfig:
         if self._worlds_file is not None:
             shared["worlds_file"] = dict(self._worlds_file)
         own = {"method": member.method, "seed": member.seed}
-        settings = self.settings_of(member)
+        settings = self.settings_of(member).flat()
         return {**shared, **own, "settings": settings, "population": self._population()}
 
     @classmethod
@@ -312,13 +324,13 @@ def _check_method(config: TrainConfig, member: Member) -> None:
             f"method {method} is one of uncertainty={elsewhere}, and uncertainty is "
             f"{config.uncertainty}; use {instead}, which has ε = 0 there"
         )
-    if method == "wr2l" and config.algorithm != "ppo":
+    if method == "wr2l" and settings.wr2l is None:
         raise InputError(
             f"method wr2l trains with ppo, and algorithm is {shown(config.algorithm)}; use ppo, or "
             "physics_randomization, which goes with every algorithm"
         )
-    training_perturbations(method, settings)
-    _check_leader(member, config.methods, settings["yoked_to"])
+    config.perturbations_of(member)
+    _check_leader(member, config.methods, settings.curriculum.yoked_to)
 
 
 def _check_leader(member: Member, methods: tuple[str, ...], curve: str) -> None:

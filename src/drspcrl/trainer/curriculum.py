@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drspcrl.curricula.registry import curriculum
-from drspcrl.curricula.settings import DEFAULTS
 from drspcrl.curricula.signal import Signal
 
 if TYPE_CHECKING:
@@ -30,9 +29,8 @@ class Curricula:
 
     def __init__(self, config: "TrainConfig", length: int, divergence: "Divergence"):
         in_worlds = config.uncertainty == "worlds"
-        shared = config.resolved
-        at_once = shared.get("rollout_size", shared["envs_per_member"])
-        self.every = max(shared["curriculum_every"], at_once)
+        shared = config.resolved.learner
+        self.every = max(shared.curriculum_every, shared.steps_at_once)
         iterations = -(-length // self.every)
         labels = [member.method for member in config.members]
         # For each member, those whose mean radius it follows: only `yoked` ones have any.
@@ -43,13 +41,12 @@ class Curricula:
         self._curricula = []
         for member in config.members:
             settings = config.settings_of(member)
-            own = {name: settings[name] for name in DEFAULTS if name in settings}
-            discount = settings["discount"]
             self._curricula.append(
                 curriculum(
-                    *(member.variant.method, own, iterations, discount, divergence),
+                    *(member.variant.method, settings.curriculum, iterations),
+                    *(settings.learner.discount, divergence),
                     worlds=in_worlds,
-                    gated=bool(settings.get("probe_every", 0)),
+                    gated=settings.worlds is not None and settings.worlds.probe_every > 0,
                 )
             )
         self.states = [

@@ -13,6 +13,7 @@ from drspcrl.errors import InputError
 from drspcrl.learners.replay import Outcome
 from drspcrl.learners.threefry import quick
 from drspcrl.trainer.collector import Collector
+from drspcrl.trainer.settings import Settings
 
 Device = Any  # jax.Device is a variable to type checkers
 
@@ -152,10 +153,11 @@ def blank_outcome(first: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([first[..., :size], nothing, first[..., size:]], axis=-1)
 
 
-def stacked_hyper(kind: type, settings: Sequence[Mapping[str, Any]]) -> Any:
+def stacked_hyper(kind: type, each: Sequence[Settings]) -> Any:
     """The numbers of `kind` from the settings of each member, [M] each."""
+    flat = [settings.flat() for settings in each]
     missing = kind._field_defaults  # such as settings of another form of uncertainty
     numbers = {
-        name: [float(own.get(name, missing.get(name))) for own in settings] for name in kind._fields
+        name: [float(own.get(name, missing.get(name))) for own in flat] for name in kind._fields
     }
     return kind(**{name: jnp.array(values, jnp.float32) for name, values in numbers.items()})

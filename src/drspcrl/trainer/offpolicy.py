@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drspcrl.config.learners import OffPolicySettings
 from drspcrl.learners import replay as replays
 from drspcrl.learners.actor_critic import OffPolicyLearner
 from drspcrl.learners.experience import SignalInputs
@@ -37,7 +38,7 @@ class OffPolicyLoop(Loop):
         hyper: the members' numbers, [M] each.
         collector: the environments.
         seeds: a seed for each member.
-        settings: the resolved settings.
+        settings: the learner's numbers.
         steps: length of the run, which bounds the replay.
         device: where to learn.
         memory: where replay lives.
@@ -55,7 +56,7 @@ class OffPolicyLoop(Loop):
         hyper: Any,
         collector: Collector,
         seeds: Sequence[int],
-        settings: dict[str, Any],
+        settings: OffPolicySettings,
         steps: int,
         device: Device,
         memory: Device,
@@ -64,9 +65,9 @@ class OffPolicyLoop(Loop):
         self.learner, self.collector = learner, collector
         self.hyper, self.uncertainty = jax.device_put((hyper, uncertainty), device)
         self._envs, self._size = collector.envs, collector.observation_size
-        self._learning_starts = settings["learning_starts"]
-        self._updates = round(self._envs * settings["updates_per_step"])
-        self._batch, self._buffer_size = settings["batch_size"], settings["buffer_size"]
+        self._learning_starts = settings.learning_starts
+        self._updates = round(settings.updates)
+        self._batch, self._buffer_size = settings.batch_size, settings.buffer_size
         self._device, self._memory = device, memory
         self._act_keys, self._update_keys, self._probe_keys = (
             member_keys(seeds, use, device) for use in (ACT, UPDATE, PROBE)
@@ -81,7 +82,7 @@ class OffPolicyLoop(Loop):
         first = collector.reset()
         init = partial(learner.init, observation_size=self._size, action_size=collector.action_size)
         self.state = jax.jit(jax.vmap(init))(member_keys(seeds, INIT, device))
-        self.replay = self._empty_replay(first, min(settings["buffer_size"], steps))
+        self.replay = self._empty_replay(first, min(settings.buffer_size, steps))
         self._outcome = jax.device_put(blank_outcome(first, self._size), device)
         self._probed = self._unprobed()
         self.metrics = self._unmeasured() | self._probed

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drspcrl.config.learners import PPOSettings
 from drspcrl.learners.experience import ActOutput, Rollout, SignalInputs, applied
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.ppo import PPO, PPOState
@@ -30,9 +31,10 @@ class OnPolicyLoop(Loop):
         hyper: the members' numbers, [M] each.
         collector: the environments.
         seeds: a seed for each member.
-        settings: the resolved settings.
+        settings: the learner's numbers.
         steps: length of the run, over which the learning rate falls.
         device: where to learn.
+        memory: where a replay would live; there is none.
         uncertainty: what the members are trained against, [M] each.
     """
 
@@ -44,15 +46,17 @@ class OnPolicyLoop(Loop):
         hyper: Any,
         collector: Collector,
         seeds: Sequence[int],
-        settings: dict[str, Any],
+        settings: PPOSettings,
         steps: int,
         device: Device,
+        memory: Device,
         uncertainty: Any,
     ):
+        del memory
         self.learner, self.collector = learner, collector
         self.hyper, self.uncertainty = jax.device_put((hyper, uncertainty), device)
         self._envs, self._size, self._total = collector.envs, collector.observation_size, steps
-        self._length = settings["rollout_size"] // collector.envs
+        self._length = settings.rollout_size // collector.envs
         self._device = device
         self._act_keys, self._update_keys = (
             member_keys(seeds, use, device) for use in (ACT, UPDATE)

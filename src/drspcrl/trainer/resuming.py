@@ -165,7 +165,7 @@ def _kept_settings(config: TrainConfig, paths: Sequence[Path]) -> dict[str, Any]
                 f"{path} cannot go on: it began with {name}={value}, other runs of its population "
                 f"with {began[name]}; put its config.yaml right"
             )
-    now = config.resolved
+    now = config.resolved.flat()
     return {name: began[name] for name in now.keys() & began.keys() if began[name] != now[name]}
 
 

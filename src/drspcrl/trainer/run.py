@@ -21,7 +21,7 @@ from drspcrl.checkpoint import Saved
 from drspcrl.display import counted, literal_console
 from drspcrl.errors import InputError
 from drspcrl.policy import Policy
-from drspcrl.trainer.algorithms import as_policy, make_loop, policy_parts
+from drspcrl.trainer.algorithms import make_loop
 from drspcrl.trainer.collector import Collector
 from drspcrl.trainer.config import TrainConfig
 from drspcrl.trainer.curriculum import Curricula
@@ -31,6 +31,7 @@ from drspcrl.trainer.folder import RunFolder, check_unused, held_new
 from drspcrl.trainer.judge import Judge
 from drspcrl.trainer.progress import Progress
 from drspcrl.trainer.saving import finite_members, member_parts, put_back
+from drspcrl.trainer.settings import Settings
 from drspcrl.trainer.stopping import Stop
 from drspcrl.trainer.tracking import Tracker
 from drspcrl.trainer.uncertainty import ball, member_uncertainty, warn_if_unwise
@@ -96,11 +97,11 @@ class Trainer:
         device, memory = choose_devices(config)
         length = total or config.steps
         # Before any environment is made, which may change the directory that paths are relative to.
-        self.curricula = Curricula(config, length, ball(settings, config.uncertainty == "worlds"))
+        self.curricula = Curricula(config, length, ball(settings))
         collector = Collector(
             str(config.env),
             seeds,
-            settings["envs_per_member"],
+            settings.learner.envs_per_member,
             config.threads,
             perturbations=perturbations_of(config),
         )
@@ -227,7 +228,7 @@ class Trainer:
 
     def policies(self) -> list[Policy | None]:
         """The members' present policies; None for one that is not finite any more."""
-        parts = jax.tree.map(np.asarray, policy_parts(self.config.algorithm, self.loop.state))
+        parts = jax.tree.map(np.asarray, self.loop.learner.policy_parts(self.loop.state))
         each = (jax.tree.map(itemgetter(k), parts) for k in range(len(self.alive)))
         pairs = zip(self.config.members, each, strict=True)
         return [self._policy(self.config.settings_of(member), own) for member, own in pairs]
@@ -255,11 +256,14 @@ class Trainer:
         """Say something that does not stop the training."""
         self.console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
 
-    def _warn_if_unwise(self, each: Sequence[dict[str, Any]], plain: Sequence[bool]) -> None:
-        budgets = [own["epsilon_budget"] for own, off in zip(each, plain, strict=True) if not off]
+    def _warn_if_unwise(self, each: Sequence[Settings], plain: Sequence[bool]) -> None:
+        pairs = zip(each, plain, strict=True)
+        budgets = [own.curriculum.epsilon_budget for own, off in pairs if not off]
+        shared = each[0].transitions
+        assert shared is not None
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            warn_if_unwise(self.config.resolved, max(budgets, default=0.0))
+            warn_if_unwise(shared, max(budgets, default=0.0))
         for warning in found:
             self.warn(str(warning.message))
 
@@ -268,11 +272,12 @@ class Trainer:
         self.progress = Progress(methods, self.config.steps, self.console, first)
         self._last_row = (time.monotonic(), first)
 
-    def _policy(self, settings: dict[str, Any], parts: Any) -> Policy | None:
-        collector, config = self.loop.collector, self.config
+    def _policy(self, settings: Settings, parts: Any) -> Policy | None:
+        collector = self.loop.collector
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(parts)):
             return None
-        return as_policy(config.algorithm, parts, settings, collector.low, collector.high)
+        learner = self.loop.learner
+        return learner.policy(parts, settings.learner, collector.low, collector.high)
 
     def _check_members(self) -> None:
         self._stop_faulty(np.asarray(finite_members(self.loop.state)), "parameters")

@@ -1,11 +1,9 @@
 """How much memory and disk a training will take, from its configuration alone; without JAX."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
-from drspcrl.learners.slots import observation_slots
+from drspcrl.config.learners import LearnerSettings
+from drspcrl.config.transitions import ReplayTransitionSettings, TransitionSettings
 from drspcrl.trainer.config import TrainConfig
 
 _ROW_BYTES = 700  # one row of metrics.csv and its TensorBoard event
@@ -42,49 +40,34 @@ def estimate(
         coordinates: of the world, which critics see behind the readings; 0 without worlds.
     """
     settings, members = config.resolved, len(config.members)
-    envs = settings["envs_per_member"]
     observation_size += coordinates
-    sizes = [observation_size + action_size, *settings["hidden"], 2 * action_size]
-    weights = sum((a + 1) * b for a, b in pairwise(sizes))
-    if config.algorithm == "ppo":
-        replay = settings["rollout_size"] * 4 * (3 * observation_size + 2 * action_size + 5)
-        learning = 4 * 2 * weights * 4 + 2 * replay
-    else:
-        rows = -(-min(settings["buffer_size"], config.steps) // envs)
-        transition = 4 * action_size + 4 + 1 + 4
-        replay = envs * (rows * transition + observation_slots(rows) * 4 * observation_size)
-        updates = round(envs * settings["updates_per_step"])
-        numbers = 2 * observation_size + action_size + 2
-        batches = updates * settings["batch_size"] * numbers * 4
-        activations = 8 * settings["batch_size"] * sum(settings["hidden"]) * 4
-        # Actor, two critics and their targets, two Adam moments of each, gradients.
-        learning = 14 * weights * 4 + 2 * batches + activations
+    needed = settings.learner.memory(config.steps, observation_size, action_size)
+    learning = needed.learning
+    if settings.transitions is not None and not all(member.plain for member in config.members):
+        learning += _draws(settings.learner, settings.transitions, observation_size, action_size)
     rows = config.steps // config.log_every + 1
-    # Checkpoints share replay blocks but for those that change, and hold the learner twice each
-    # while a third is written.
-    checkpoints = replay * 5 // 4 + 3 * 14 * weights * 4 if config.algorithm != "ppo" else learning
-    transitions = config.uncertainty == "transitions"
-    if transitions and not all(member.plain for member in config.members):
-        learning += _draws(settings, observation_size, action_size)
-    disk = rows * _ROW_BYTES + 2 * weights * 4 + checkpoints + 8192
-    return Estimate(members * replay, members * learning, members * disk)
+    disk = rows * _ROW_BYTES + needed.policy + needed.checkpoints + 8192
+    return Estimate(members * needed.replay, members * learning, members * disk)
 
 
-def _draws(settings: Mapping[str, Any], observation_size: int, action_size: int) -> int:
+def _draws(
+    learner: LearnerSettings,
+    transitions: TransitionSettings,
+    observation_size: int,
+    action_size: int,
+) -> int:
     """What the worst case over noise draws needs while a member learns.
 
     One program learns for all members, so plain ones among robust ones need it too. How many
     arrays of a network's width live at once was read off the programs that XLA makes on a CPU.
     """
-    draws = settings["draws"] if settings["nominal"] == "noise" else 1
-    moved = settings["divergence"] == "wasserstein"  # differentiates with respect to every draw
-    if "batch_size" in settings:
-        states = settings["batch_size"] * 33 // 32
-        layers = 7 if moved else 2 if settings["actor_draws"] == "one" else 5
-    else:
-        states, layers = settings["rollout_size"], 2 if moved else 1
-    numbers = layers * sum(settings["hidden"]) + 2 * observation_size + action_size
-    return 4 * draws * states * numbers
+    draws = 1 if transitions.nominal == "single" else transitions.draws
+    moved = transitions.divergence == "wasserstein"  # differentiates with respect to every draw
+    layers = 2 if moved else 1
+    if isinstance(transitions, ReplayTransitionSettings):
+        layers = 7 if moved else 2 if transitions.actor_draws == "one" else 5
+    numbers = layers * sum(learner.hidden) + 2 * observation_size + action_size
+    return 4 * draws * learner.states_at_once * numbers
 
 
 def readable(count: float) -> str:

@@ -2,53 +2,48 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from drspcrl.divergences import KL, ChiSquared, CVaR, Divergence, TotalVariation, Wasserstein
+from drspcrl.config.transitions import ReplayTransitionSettings, TransitionSettings
+from drspcrl.divergences import Divergence
+from drspcrl.divergences.registry import divergence_class
 from drspcrl.errors import InputError
 from drspcrl.learners.backup import Transitions
-from drspcrl.learners.dual import (
-    NEWTON_STEPS,
-    Exact,
-    FirstOrderWasserstein,
-    Gaussian,
-    NetworkDual,
-)
-from drspcrl.nominal import Noise, NominalModel, Scales, Single, Strength
+from drspcrl.learners.dual import Dual, Exact, FirstOrderWasserstein, Gaussian, NetworkDual
+from drspcrl.nominal import NominalModel, Scales, Strength
 from drspcrl.nominal.noise import KINDS
+from drspcrl.nominal.registry import NOMINAL_MODELS
+from drspcrl.trainer.settings import Settings
 
-DIVERGENCES: dict[str, Divergence] = {
-    "kl": KL(NEWTON_STEPS),
-    "chi2": ChiSquared(),
-    "tv": TotalVariation(),
-    "cvar": CVaR(),
+# How β is found in a ball that tilts draws, from its divergence and the size of a network.
+DUALS: dict[str, Callable[[Divergence, tuple[int, ...]], Dual]] = {
+    "exact": lambda ball, hidden: Exact(ball),
+    "network": lambda ball, hidden: NetworkDual(hidden),
+    "gaussian": lambda ball, hidden: Gaussian(),
 }
-# What a curriculum asks of a Wasserstein ball is its coordinate, and that it leaves the support of
-# its draws; draws of different states have no distances in common.
-_WASSERSTEIN = Wasserstein([[0.0, 1.0], [1.0, 0.0]], order=2.0)
 
 
-def ball(settings: Mapping[str, Any], worlds: bool = False) -> Divergence:
+def ball(settings: Settings) -> Divergence:
     """The divergence whose ball ε is the radius of, as curricula know it.
 
     In worlds that is a Wasserstein ball around the simulator, see docs/worlds.md.
     """
-    name = "wasserstein" if worlds else settings["divergence"]
-    return {**DIVERGENCES, "wasserstein": _WASSERSTEIN}[name]
+    if settings.transitions is None:
+        return divergence_class("wasserstein").for_learners()
+    return divergence_class(settings.transitions.divergence).for_learners()
 
 
 def member_uncertainty(
-    settings: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    settings: Settings | Sequence[Settings],
     epsilon: Sequence[float] | np.ndarray,
     plain: Sequence[bool] | None = None,
 ) -> Strength:
     """What the members of a population are trained against, [M] each.
 
     Args:
-        settings: resolved settings, which hold the nominal scales: of all members, or of each.
+        settings: with the nominal scales: of all members, or of each.
         epsilon: the radius of each member.
         plain: which members take the simulator at its word, with scales and radius 0; none unless
             given.
@@ -62,49 +57,47 @@ def member_uncertainty(
         raise InputError(f"epsilon is {epsilon!r}, plain {plain!r}; give one of each per member")
     if not (np.isfinite(radius) & (radius >= 0)).all():
         raise InputError(f"epsilon is {list(epsilon)}; it must be finite and at least 0")
-    of_each = [settings] * len(radius) if isinstance(settings, Mapping) else settings
+    of_each = [settings] * len(radius) if isinstance(settings, Settings) else settings
+    noise = [own.transitions for own in of_each]
 
-    def number(values: list[float]) -> np.ndarray:
+    def number(name: str) -> np.ndarray:
+        # PPO has no spread of levels.
+        values = [getattr(own, name, 0.0) for own in noise]
         return np.where(off, 0.0, values).astype(np.float32)
 
-    sensor, actuator, process = (number([own[kind] for own in of_each]) for kind in KINDS)
-    spread = number([own.get("level_spread", 0.0) for own in of_each])  # PPO has none
-    scales = Scales(sensor, actuator, process, spread if spread.any() else None)
+    spread = number("level_spread")
+    scales = Scales(*map(number, KINDS), level_spread=spread if spread.any() else None)
     return Strength(np.where(off, np.float32(0.0), radius), scales)
 
 
-def nominal_model(settings: dict[str, Any], uncertainty: Strength) -> NominalModel:
+def nominal_model(transitions: TransitionSettings, uncertainty: Strength) -> NominalModel:
     """The nominal model that settings name, which draws only what some member uses."""
-    if settings["nominal"] == "single":
-        return Single()
     used = tuple(kind for kind in KINDS if np.any(uncertainty.scales._asdict()[kind]))
-    return Noise(settings["relative"], used)
+    return NOMINAL_MODELS.load(transitions.nominal).of(transitions.relative, used)
 
 
-def robust_backup(
-    settings: dict[str, Any], uncertainty: Strength, platform: str, noisy: bool = True
-) -> Transitions:
-    """The robust backup that settings describe.
+def transitions_of(each: Sequence[Settings], uncertainty: Strength, platform: str) -> Transitions:
+    """The uncertainty object of a population that is trained against transitions.
 
     Args:
-        settings: resolved settings.
+        each: settings of each member, which agree on what is shared.
         uncertainty: of all members.
         platform: JAX's name of where they learn, which decides what `draw_precision=auto` is.
-        noisy: whether experience is gathered under the nominal noise.
     """
-    duals = {
-        "exact": lambda: Exact(DIVERGENCES[settings["divergence"]]),
-        "network": lambda: NetworkDual(tuple(settings["hidden"])),
-        "gaussian": Gaussian,
-    }
+    settings, hidden = each[0].transitions, each[0].learner.hidden
+    assert settings is not None
     nominal = nominal_model(settings, uncertainty)
-    moved = settings["divergence"] == "wasserstein"
-    dual = FirstOrderWasserstein() if moved else duals[settings["dual"]]()
-    if "actor_draws" not in settings:  # PPO's actor learns from advantages, not from draws
-        return Transitions(nominal, dual, settings["draws"])
-    precision = draw_precision(settings["draw_precision"], platform)
-    actor_draws = settings["actor_draws"]
-    return Transitions(nominal, dual, settings["draws"], actor_draws, precision, noisy)
+    divergence = ball(each[0])
+    if divergence.on_support:
+        dual = DUALS[settings.dual](divergence, hidden)
+    else:
+        dual = FirstOrderWasserstein()
+    if not isinstance(settings, ReplayTransitionSettings):
+        # PPO's actor learns from advantages, not from draws, and its rollouts are noisy anyway.
+        return Transitions(nominal, dual, settings.draws)
+    noisy = any(getattr(own.transitions, "rollout_noise", 0.0) for own in each)
+    precision = draw_precision(settings.draw_precision, platform)
+    return Transitions(nominal, dual, settings.draws, settings.actor_draws, precision, noisy)
 
 
 def draw_precision(setting: str, platform: str) -> str:
@@ -123,25 +116,25 @@ def no_uncertainty(members: int) -> Strength:
     return Strength(zeros, Scales(zeros, zeros, zeros))
 
 
-def warn_if_unwise(settings: dict[str, Any], largest_epsilon: float) -> None:
+def warn_if_unwise(settings: TransitionSettings, largest_epsilon: float) -> None:
     """Warn where a radius or a nominal model cannot do what it seems to promise.
 
     Args:
-        settings: resolved settings.
+        settings: of the population.
         largest_epsilon: the largest radius that the training may come to.
     """
-    if settings["divergence"] == "wasserstein":
+    if settings.divergence == "wasserstein":
         return
-    if settings["nominal"] == "single":
+    if settings.nominal == "single":
         warnings.warn(
             "nominal=single: a ball around the one stored next state holds nothing else, so no "
             "policy becomes robust; use nominal=noise (docs/nominal_models.md says why)",
             stacklevel=2,
         )
-    elif settings["divergence"] == "kl" and largest_epsilon > math.log(settings["draws"]):
+    elif settings.divergence == "kl" and largest_epsilon > math.log(settings.draws):
         warnings.warn(
-            f"epsilon reaches {largest_epsilon:g}, and {settings['draws']} draws saturate at their "
-            f"minimum from log {settings['draws']} = {math.log(settings['draws']):.2f} on, where a "
+            f"epsilon reaches {largest_epsilon:g}, and {settings.draws} draws saturate at their "
+            f"minimum from log {settings.draws} = {math.log(settings.draws):.2f} on, where a "
             "larger ball changes nothing; use more draws or a smaller epsilon",
             stacklevel=2,
         )

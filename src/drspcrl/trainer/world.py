@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drspcrl.baselines.disturbed import training_perturbations
-from drspcrl.baselines.wr2l import Adversary, Settings, State
+from drspcrl.baselines.wr2l import Adversary, State
 from drspcrl.envs.registry import make
 from drspcrl.perturbations import Perturbation
 from drspcrl.policy import stretch
@@ -21,10 +20,7 @@ LAYER = "adversary"
 
 def perturbations_of(config: "TrainConfig") -> list[tuple[Perturbation, ...]]:
     """What each member's simulators are perturbed with while it trains."""
-    return [
-        training_perturbations(member.variant.method, config.settings_of(member))
-        for member in config.members
-    ]
+    return [config.perturbations_of(member) for member in config.members]
 
 
 class World:
@@ -43,10 +39,11 @@ class World:
         self._adversary: Adversary | None = None
         self._states: list[State] = []
         if self._members:
-            own = [Settings.of(config.settings_of(members[k])) for k in self._members]
+            each = [config.settings_of(members[k]) for k in self._members]
+            own = [settings.wr2l for settings in each if settings.wr2l is not None]
             env = make(config.env, len(own) * 2 * own[0].pairs, threads=config.threads)
             seeds = [members[k].seed for k in self._members]
-            self._every = own[0].every * config.resolved["rollout_size"]
+            self._every = own[0].every * config.resolved.learner.steps_at_once
             _warn_if_idle(self._every, config.steps)
             self._adversary = Adversary(env, seeds, own)
             self._states = self._adversary.init()

@@ -2,21 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from drspcrl.config.worlds import WorldSettings
+from drspcrl.divergences import KL
+from drspcrl.divergences.registry import divergence_class
 from drspcrl.envs.registry import make, task_names
 from drspcrl.errors import InputError
 from drspcrl.learners.worlds import CANDIDATES, Worlds, WorldStrength
 from drspcrl.trainer.collector import Collector
-from drspcrl.trainer.uncertainty import DIVERGENCES
+from drspcrl.trainer.settings import Settings
 from drspcrl.worlds.episodes import EpisodeWorlds, Roles
 from drspcrl.worlds.model import WorldModel, sensor_spread, world_model
 from drspcrl.worlds.own import check_set_world, random_observations
-from drspcrl.worlds.settings import WorldSettings
 
 if TYPE_CHECKING:
     from drspcrl.trainer.config import TrainConfig
@@ -88,7 +90,7 @@ def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarra
         finally:
             alone.close()
     each = [config.settings_of(member) for member in config.members]
-    numbers = [WorldSettings.of(own) for own in each]
+    numbers = [_of_worlds(own) for own in each]
     budgets = _budgets(config, each)
     assert config.declared is not None
     config.declared.check_reach(max(budgets))
@@ -98,7 +100,7 @@ def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarra
         [member.seed for member in config.members],
         budgets,
         [Roles(own.probe_every, own.anchor_every) for own in numbers],
-        [own["discount"] for own in each],
+        [own.learner.discount for own in each],
         candidates=CANDIDATES if _sampled(config) else 0,
     )
     worlds.set_radius(epsilon)
@@ -113,10 +115,11 @@ def world_uncertainty(
     each = [config.settings_of(member) for member in config.members]
     budgets = np.array(_budgets(config, each), np.float32)
     tilts = _tilts(config)
-    shared = WorldSettings.of(config.resolved)
+    shared = _of_worlds(config.resolved)
+    ball = divergence_class(shared.divergence).for_learners()
     form = Worlds(
         model,
-        divergence=DIVERGENCES.get(config.resolved["divergence"], DIVERGENCES["kl"]),
+        divergence=ball if ball.on_support else KL.for_learners(),
         tilted=bool(tilts.any()),
         weighted=shared.tilt_form == "weighted",
         at_starts=shared.price_states == "starts",
@@ -129,18 +132,25 @@ def world_uncertainty(
 def _tilts(config: "TrainConfig") -> np.ndarray:
     """τ of each member, 0 for one that is trained without worlds."""
     pairs = [(member, config.settings_of(member)) for member in config.members]
-    return np.array([0.0 if member.plain else own["tilt"] for member, own in pairs], np.float32)
+    return np.array(
+        [0.0 if member.plain else _of_worlds(own).tilt for member, own in pairs], np.float32
+    )
 
 
 def _sampled(config: "TrainConfig") -> bool:
     """Whether the worlds of some member are drawn by a tilt."""
-    form = WorldSettings.of(config.resolved).tilt_form
+    form = _of_worlds(config.resolved).tilt_form
     return form == "sampled" and bool(_tilts(config).any())
 
 
-def _budgets(config: "TrainConfig", each: Sequence[Any]) -> list[float]:
+def _of_worlds(settings: Settings) -> WorldSettings:
+    assert settings.worlds is not None
+    return settings.worlds
+
+
+def _budgets(config: "TrainConfig", each: Sequence[Settings]) -> list[float]:
     pairs = zip(config.members, each, strict=True)
-    return [0.0 if member.plain else float(own["epsilon_budget"]) for member, own in pairs]
+    return [0.0 if member.plain else own.curriculum.epsilon_budget for member, own in pairs]
 
 
 def show_worlds(model: WorldModel, budget: float, console: Console) -> None:

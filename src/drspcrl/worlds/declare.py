@@ -17,8 +17,6 @@ REACH = 2.5
 """Normal draws are clipped at so many tolerances: a world is never further away than this."""
 LEAST_SCALE = 0.05
 """A physics parameter never falls below this share of its nominal value."""
-# Where the ball is the default law: docs/worlds.md has the numbers.
-_BALL = ("ppo",)
 LAWS = ("auto", "sphere", "ball")
 PARAMETER_LAWS = ("normal", "uniform", "above", "below")
 SENSOR_UNITS = ("auto", "absolute", "relative")
@@ -145,11 +143,9 @@ class Declared:
                 "at least one of physics, sensor, actuator, bias or parameters a tolerance"
             )
 
-    def for_learner(self, algorithm: str) -> "Declared":
-        """The same with the law that is the learner's, where none was declared."""
-        if self.law != "auto":
-            return self
-        return replace(self, law="ball" if algorithm in _BALL else "sphere")
+    def with_law(self, law: str) -> "Declared":
+        """The same with this law where none was declared; each learner has one that suits it."""
+        return replace(self, law=law) if self.law == "auto" else self
 
     @property
     def vacuous(self) -> bool:

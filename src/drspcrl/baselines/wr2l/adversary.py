@@ -1,56 +1,20 @@
 """WR2L's adversary: for each member, the simulator in the ball that is worst for its policy."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import NamedTuple
 
 import numpy as np
 
 from drspcrl.baselines.wr2l import mathematics
 from drspcrl.baselines.wr2l.trials import Act, Played, Trials, Visited
+from drspcrl.config.baselines import WR2LSettings
+from drspcrl.config.field import spec_of
 from drspcrl.envs import BatchEnv
 from drspcrl.errors import InputError
 
-HESSIANS = ("sensitivity", "zeroth_order")
 # The last number of every seed here, so that no training or evaluation draws the same.
 STREAM = 13
-
-
-@dataclass(frozen=True)
-class Settings:
-    """One member's numbers; in a run's settings they are called `wr2l_…`.
-
-    Attributes:
-        epsilon: radius of the ball in E W₂², where positions and velocities are measured in units
-            of the standard deviations of one step's changes, and squares averaged over them.
-        every: learner iterations between updates.
-        pairs: antithetic pairs of episodes for the gradient.
-        horizon: steps after which those episodes are cut.
-        states: pairs (s, a) that the Hessian is averaged over.
-        width: standard deviation of the directions, and the step of finite differences.
-        ridge: see `mathematics.positive_definite`.
-        bound: largest |log scale| of a parameter.
-        hessian: `sensitivity` or `zeroth_order`.
-    """
-
-    epsilon: float = 0.05
-    every: int = 10
-    pairs: int = 16
-    horizon: int = 1000
-    states: int = 64
-    width: float = 0.05
-    ridge: float = 1.0
-    bound: float = 0.7
-    hessian: str = "sensitivity"
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "Settings":
-        """The entries `wr2l_…` of a run's settings."""
-        return cls(**{f.name: settings[f"wr2l_{f.name}"] for f in fields(cls)})
-
-
-SHARED = ("every", "pairs", "horizon", "states", "hessian")
-"""What all members of one population have in common: they are simulated together."""
 
 
 class State(NamedTuple):
@@ -81,7 +45,7 @@ class Adversary:
         InputError: the task cannot be used, numbers that do not fit.
     """
 
-    def __init__(self, env: BatchEnv, seeds: Sequence[int], settings: Sequence[Settings]):
+    def __init__(self, env: BatchEnv, seeds: Sequence[int], settings: Sequence[WR2LSettings]):
         self._settings, self._seeds = list(settings), list(seeds)
         _check(self._settings, env.num_envs, len(self._seeds))
         self.trials = Trials(env, len(self._seeds))
@@ -212,19 +176,13 @@ def _units(nominal: np.ndarray, before: np.ndarray) -> np.ndarray:
     return np.where(moves, 1.0 / np.where(moves, spread, 1.0), 0.0) / np.sqrt(max(1, moves.sum()))
 
 
-def _check(settings: Sequence[Settings], num_envs: int, members: int) -> None:
+def _check(settings: Sequence[WR2LSettings], num_envs: int, members: int) -> None:
     if not members or len(settings) != members:
         raise InputError(f"{len(settings)} settings for {members} members; give one each")
-    for name in SHARED:
+    shared = [f.name for f in fields(WR2LSettings) if spec_of(f).shared]
+    for name in shared:  # they are simulated together
         if len({getattr(own, name) for own in settings}) > 1:
             raise InputError(f"wr2l_{name} differs between members, who are simulated together")
-    for own in settings:
-        numbers = (own.every, own.pairs, own.horizon, own.states, own.width, own.ridge, own.bound)
-        if min(numbers) <= 0 or own.epsilon < 0 or own.hessian not in HESSIANS:
-            raise InputError(
-                f"{own}: every number must be above 0 (epsilon may be 0), and hessian one of "
-                f"{', '.join(HESSIANS)}"
-            )
     if num_envs != members * 2 * settings[0].pairs:
         raise InputError(
             f"{num_envs} environments for {members} members of {settings[0].pairs} pairs; give "
