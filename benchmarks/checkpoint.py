@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
-from drspcrl.checkpoint import Store
 from drspcrl.learners.slots import observation_slots
+
+from drspcrl.runfolder.checkpoint import Store
 
 ENVS, OBSERVATION, ACTION = 8, 17, 6
 STEPS, INTERVAL = 1_000_000, 50_000

@@ -28,11 +28,11 @@ from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import SACState, temperature
 from drspcrl.nominal import Strength
-from drspcrl.trainer.algorithms import make_loop
-from drspcrl.trainer.collector import Collector
-from drspcrl.trainer.offpolicy import OffPolicyLoop
-from drspcrl.trainer.settings import resolve
-from drspcrl.trainer.uncertainty import member_uncertainty
+from drspcrl.training.algorithms import make_loop
+from drspcrl.training.collector import Collector
+from drspcrl.training.offpolicy import OffPolicyLoop
+from drspcrl.training.settings import resolve
+from drspcrl.training.uncertainty import member_uncertainty
 
 FORMATS = ("float32", "tf32", "float16", "bfloat16")
 RADIUS = 0.3

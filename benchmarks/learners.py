@@ -18,12 +18,12 @@ import jax
 import numpy as np
 
 from drspcrl.cli.train import parse_settings
-from drspcrl.trainer.algorithms import make_loop
-from drspcrl.trainer.collector import Collector
-from drspcrl.trainer.loop import Loop
-from drspcrl.trainer.offpolicy import OffPolicyLoop
-from drspcrl.trainer.settings import resolve
-from drspcrl.trainer.uncertainty import member_uncertainty
+from drspcrl.training.algorithms import make_loop
+from drspcrl.training.collector import Collector
+from drspcrl.training.loop import Loop
+from drspcrl.training.offpolicy import OffPolicyLoop
+from drspcrl.training.settings import resolve
+from drspcrl.training.uncertainty import member_uncertainty
 
 STEPS = 1_000_000
 

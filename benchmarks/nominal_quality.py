@@ -19,8 +19,8 @@ import numpy as np
 from drspcrl.data import cleanrl_returns
 from drspcrl.envs import make
 from drspcrl.policy import load_policy
-from drspcrl.runs import Run, read_run
-from drspcrl.trainer import TrainConfig, train
+from drspcrl.runfolder.runs import Run, read_run
+from drspcrl.training import TrainConfig, train
 
 EPISODES = 20
 FINAL_COLUMNS = (

@@ -24,9 +24,9 @@ from drspcrl.learners.replay import Batch
 from drspcrl.learners.threefry import quick
 from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.nominal import Scales, Strength
-from drspcrl.trainer.compiling import learning_options
-from drspcrl.trainer.settings import resolve
-from drspcrl.trainer.uncertainty import transitions_of
+from drspcrl.training.compiling import learning_options
+from drspcrl.training.settings import resolve
+from drspcrl.training.uncertainty import transitions_of
 
 LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
 OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes

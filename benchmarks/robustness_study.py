@@ -36,9 +36,9 @@ import numpy as np
 from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import load_policy
 from drspcrl.presets import ablation
-from drspcrl.runs import Run, read_run
-from drspcrl.trainer import TrainConfig, train
-from drspcrl.trainer.settings import specs_of
+from drspcrl.runfolder.runs import Run, read_run
+from drspcrl.training import TrainConfig, train
+from drspcrl.training.settings import specs_of
 from study_tables import effects, overall, pairs, table, together
 
 # What every study changes one thing or another in: the defaults before there were any studies.

@@ -17,9 +17,9 @@ import jax
 import numpy as np
 from rich.console import Console
 
-from drspcrl.trainer import TrainConfig
-from drspcrl.trainer.run import Trainer
-from drspcrl.trainer.worlds import measured
+from drspcrl.training import TrainConfig
+from drspcrl.training.run import Trainer
+from drspcrl.training.worlds import measured
 
 METHODS = {"plain": "vanilla", "worlds": "self_paced"}
 

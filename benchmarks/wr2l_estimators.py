@@ -19,7 +19,7 @@ from drspcrl.baselines.wr2l import Adversary, Settings, State
 from drspcrl.baselines.wr2l.trials import Act
 from drspcrl.envs import make
 from drspcrl.policy import load_policy
-from drspcrl.runs import read_run
+from drspcrl.runfolder.runs import read_run
 
 
 def adversary(env: str, seeds: Sequence[int], settings: Settings) -> Adversary:

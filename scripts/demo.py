@@ -12,7 +12,7 @@ from rich.table import Table
 from drspcrl.cli.evaluate import Evaluate
 from drspcrl.cli.report import Report
 from drspcrl.cli.train import Train
-from drspcrl.runs import Run, read_runs
+from drspcrl.runfolder.runs import Run, read_runs
 from drspcrl.statistics import mean_interval
 
 METHODS = ("vanilla", "nominal", "fixed", "self_paced")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from drspcrl import variants
-from drspcrl.runs import DEFAULT_SUITE, Run
-from drspcrl.trainer.settings import resolve
+from drspcrl.runfolder.runs import DEFAULT_SUITE, Run
+from drspcrl.training.settings import resolve
 
 EPISODES = 100
 

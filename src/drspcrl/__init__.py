@@ -19,12 +19,12 @@ except PackageNotFoundError:  # the source folder alone is on the path
 # name → module that defines it
 _EXPORTS = {
     "InputError": "drspcrl.errors",
-    "TrainConfig": "drspcrl.trainer",
+    "TrainConfig": "drspcrl.training",
     "evaluate": "drspcrl.evaluation",
     "load_policy": "drspcrl.policy",
-    "resume": "drspcrl.trainer",
+    "resume": "drspcrl.training",
     "stress": "drspcrl.evaluation.stress",
-    "train": "drspcrl.trainer",
+    "train": "drspcrl.training",
 }
 _SUBPACKAGES = (
     "curricula",
@@ -38,10 +38,10 @@ _SUBPACKAGES = (
     "learners",
     "perturbations",
     "report",
-    "runs",
+    "runfolder",
     "statistics",
     "tabular",
-    "trainer",
+    "training",
     "video",
 )
 
@@ -63,12 +63,12 @@ __all__ = [
     "perturbations",
     "report",
     "resume",
-    "runs",
+    "runfolder",
     "statistics",
     "stress",
     "tabular",
     "train",
-    "trainer",
+    "training",
     "video",
 ]
 
@@ -85,17 +85,17 @@ if TYPE_CHECKING:
         learners,
         perturbations,
         report,
-        runs,
+        runfolder,
         statistics,
         tabular,
-        trainer,
+        training,
         video,
     )
     from drspcrl.errors import InputError
     from drspcrl.evaluation import evaluate
     from drspcrl.evaluation.stress import stress
     from drspcrl.policy import load_policy
-    from drspcrl.trainer import TrainConfig, resume, train
+    from drspcrl.training import TrainConfig, resume, train
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Code that a user names as `module:name`: imported because the user said so, and never otherwise.
 
 A run folder's own word is not enough, because the folder may come from anywhere; see
-`drspcrl.runs.refuse_imports` and `import_trusted`.
+`drspcrl.runfolder.runs.refuse_imports` and `import_trusted`.
 """
 
 import os

@@ -22,10 +22,10 @@ from file_operations import put_back, recorded, spread, state_of
 from hanging import no_hang
 from without_clock import without_clock
 
-from drspcrl.checkpoint import Store
-from drspcrl.checkpoint.store import _sealed
 from drspcrl.errors import InputError
 from drspcrl.experiments.run import ENGINES
+from drspcrl.runfolder.checkpoint import Store
+from drspcrl.runfolder.checkpoint.store import _sealed
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from drspcrl.trainer.settings import resolve
+from drspcrl.training.settings import resolve
 from drspcrl.variants import label, parse
 
 PATH = Path(__file__).parents[2] / "benchmarks" / "robustness_study.py"

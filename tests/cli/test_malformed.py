@@ -13,10 +13,10 @@ import yaml
 from hanging import no_hang
 from safetensors.numpy import save
 
-from drspcrl.checkpoint import Store
 from drspcrl.cli import main
 from drspcrl.policy import Policy, save_policy
-from drspcrl.trainer.config import TrainConfig
+from drspcrl.runfolder.checkpoint import Store
+from drspcrl.training.config import TrainConfig
 
 NAME = "Pendulum-v1-sac-vanilla-s0"
 METRICS = "step,episode_return,epsilon\n1000,5,0\n2000,7,0.1\n"
@@ -507,7 +507,7 @@ def fail(*_, **__):
     ("command", "broken"),
     [
         ("report runs --out new", "drspcrl.report.write.os.replace"),
-        ("keep runs --out new", "drspcrl.digest.folder.os.replace"),
+        ("keep runs --out new", "drspcrl.runfolder.digest.folder.os.replace"),
         ("solve --mdp machine --points 2 --iterations 1 --out new", "drspcrl.cli.solve.os.replace"),
         ("evaluate runs --suite one.yaml --episodes 1", "drspcrl.files.os.replace"),
     ],

@@ -5,7 +5,7 @@ import pytest
 from drspcrl.cli import main
 from drspcrl.cli.train import Train, parse_settings
 from drspcrl.errors import InputError
-from drspcrl.runs import read_runs
+from drspcrl.runfolder.runs import read_runs
 
 
 def test_settings_are_read_as_numbers_and_lists():

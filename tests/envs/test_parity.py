@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from drspcrl.envs import make, task_names
-from drspcrl.envs.engine import mujoco
 from drspcrl.envs.simulator import MujocoSimulation
 from drspcrl.perturbations import Perturbation, Setting, wrap
+from drspcrl.physics.engine import mujoco
 
 COMBINED = (
     Perturbation("environment", 0.2),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from drspcrl.envs import BatchEnv, make, task_names
-from drspcrl.envs.components import DEFAULT_PARAMETERS, PARAMETERS
-from drspcrl.envs.engine import mujoco
 from drspcrl.envs.simulator import TASKS, MujocoSimulation, load_model
 from drspcrl.errors import InputError
+from drspcrl.physics.components import DEFAULT_PARAMETERS, PARAMETERS
+from drspcrl.physics.engine import mujoco
 
 ONE = np.array([0])
 

@@ -8,8 +8,8 @@ import pytest
 from drspcrl.envs import task_names
 from drspcrl.envs.simulator import TASKS, load_model
 from drspcrl.envs.starts import Starts
-from drspcrl.envs.streams import generator
 from drspcrl.envs.tasks import HALF_CHEETAH
+from drspcrl.physics.streams import generator
 
 SEQUENCES = [np.random.SeedSequence(k) for k in range(3)]
 EVERYONE = np.arange(3)

@@ -7,7 +7,7 @@ from hopper_runs import hopper_policy, make_run, statuses
 from drspcrl.errors import InputError
 from drspcrl.evaluation import EvaluationTable, Suite, evaluate, evaluate_runs
 from drspcrl.policy import load_policy, save_policy
-from drspcrl.runs import read_runs
+from drspcrl.runfolder.runs import read_runs
 
 ONE = Suite("one", [None])
 

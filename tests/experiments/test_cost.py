@@ -13,9 +13,9 @@ from drspcrl.experiments.cost import Timing, bytes_of, members_that_fit, needs, 
 from drspcrl.experiments.grid import load_grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.run import Options, plan_grid
-from drspcrl.trainer.collector import Collector
-from drspcrl.trainer.sizes import estimate
-from drspcrl.trainer.worlds import task_worlds
+from drspcrl.training.collector import Collector
+from drspcrl.training.sizes import estimate
+from drspcrl.training.worlds import task_worlds
 
 SAC = Population("Hopper", "sac", ("vanilla", "fixed"), (0, 1, 2, 3, 4), 1_000_000)
 

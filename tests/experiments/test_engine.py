@@ -14,7 +14,7 @@ from drspcrl.experiments.local import LOGS, LocalEngine
 from drspcrl.experiments.manifest import Manifest
 from drspcrl.experiments.run import Conductor, Options, Summary, closing_words
 from drspcrl.experiments.selection import Selection
-from drspcrl.trainer.stopping import Stop
+from drspcrl.training.stopping import Stop
 
 # Does what the name of its piece says, as a worker would.
 PROGRAM = """

@@ -8,7 +8,7 @@ from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
 from drspcrl.experiments.grid import Grid, grid_names, load_grid, parse_grid
 from drspcrl.experiments.population import Population
-from drspcrl.runs import RUN_FOLDER_NAME
+from drspcrl.runfolder.runs import RUN_FOLDER_NAME
 
 SHIPPED = {
     "paper": 420,

@@ -16,7 +16,7 @@ from drspcrl.experiments.manifest import MANIFEST, Manifest, Piece
 from drspcrl.experiments.run import Options, plan_grid, run_grid
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.worker import _can_go_on
-from drspcrl.trainer.stopping import Stop
+from drspcrl.training.stopping import Stop
 
 ALL = Selection()
 

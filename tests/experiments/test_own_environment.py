@@ -12,7 +12,7 @@ from drspcrl.experiments.grid import load_grid
 from drspcrl.experiments.manifest import Manifest, Piece
 from drspcrl.experiments.run import Options, plan_grid
 from drspcrl.experiments.worker import work
-from drspcrl.runs import read_runs
+from drspcrl.runfolder.runs import read_runs
 
 MODULE = """
 import os

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drspcrl.runs import read_info, read_runs
+from drspcrl.runfolder.runs import read_info, read_runs
 
 LONG = 9_600  # seconds of training, in which a signal can come
 

@@ -14,9 +14,9 @@ from drspcrl.learners.ppo import value_of
 from drspcrl.learners.privileged import Privileged
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.worlds import Worlds, WorldStrength
-from drspcrl.trainer.algorithms import make_loop
-from drspcrl.trainer.collector import Collector
-from drspcrl.trainer.settings import resolve
+from drspcrl.training.algorithms import make_loop
+from drspcrl.training.collector import Collector
+from drspcrl.training.settings import resolve
 from drspcrl.worlds import EpisodeWorlds, WorldModel, declared, world_model
 from drspcrl.worlds.declare import KINDS
 from drspcrl.worlds.episodes import Roles

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from drspcrl.checkpoint import tree
 from drspcrl.learners.threefry import normal, quick
+from drspcrl.runfolder.checkpoint import tree
 
 SHAPES = [(), (5, 7)]
 

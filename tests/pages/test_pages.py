@@ -8,9 +8,9 @@ import pytest
 import yaml
 from matplotlib.image import imread
 
-from drspcrl.digest import keep_runs
+from drspcrl.runfolder.digest import keep_runs
 from drspcrl.statistics import gain_by_chance, headline_gain
-from drspcrl.trainer.settings import resolve
+from drspcrl.training.settings import resolve
 from protocol_pages.claim_list import CLAIMS
 from protocol_pages.evidence import SEVEN, read_evidence
 from protocol_pages.readme_table import BEGIN, END, readme_table, renewed

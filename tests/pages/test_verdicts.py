@@ -9,7 +9,7 @@ import pytest
 
 from drspcrl.data import paper_results
 from drspcrl.report.results import NOMINAL, Group, Results
-from drspcrl.runs import read_run
+from drspcrl.runfolder.runs import read_run
 from drspcrl.statistics import Estimate, count_wins, headline_gain, mean_interval
 from protocol_pages import verdicts
 from protocol_pages.evidence import SEVEN, Evidence, read_evidence

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drspcrl.envs.engine import mujoco
+from drspcrl.physics.engine import mujoco
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import yaml
 from drspcrl.report import write_report
 from drspcrl.report.figures.ablation import Family, families
 from drspcrl.report.names import method_label, ordered_methods
-from drspcrl.runs import read_runs
+from drspcrl.runfolder.runs import read_runs
 
 ALPHA = ("self_paced:pacing=0.1", "self_paced:pacing=1", "self_paced:pacing=10")
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from drspcrl.report import write_report
-from drspcrl.runs import read_run
+from drspcrl.runfolder.runs import read_run
 
 LEFT_OUT = {"mass=0.5": "it has no MuJoCo model", "mass=1.5": "it has no MuJoCo model"}
 LINE = "Hopper: mass=0.5, mass=1.5 (it has no MuJoCo model)"

@@ -11,7 +11,7 @@ from drspcrl.evaluation.stress import stress
 from drspcrl.report.collected import collect
 from drspcrl.report.page import render_page
 from drspcrl.report.stress import COLUMNS, stress_table
-from drspcrl.runs import read_runs
+from drspcrl.runfolder.runs import read_runs
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import yaml
 from drspcrl.report import write_report
 from drspcrl.report.collected import collect
 from drspcrl.report.names import algorithm_label, method_in, method_label, ordered_algorithms
-from drspcrl.runs import read_runs
+from drspcrl.runfolder.runs import read_runs
 
 METHODS = ("vanilla", "fixed", "domain_randomization", "self_paced")
 

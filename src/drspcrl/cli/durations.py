@@ -4,7 +4,7 @@ from typing import Annotated
 
 import tyro
 
-from drspcrl.trainer.config import seconds
+from drspcrl.training.config import seconds
 
 Duration = Annotated[
     float | None,

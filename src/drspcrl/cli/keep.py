@@ -35,7 +35,7 @@ class Keep:
 
     def run(self) -> None:
         """Keep the runs and say what became of each."""
-        from drspcrl.digest import keep_runs
+        from drspcrl.runfolder.digest import keep_runs
 
         if Path(os.path.realpath(self.out)).is_relative_to(os.path.realpath(self.dir)):
             raise InputError(

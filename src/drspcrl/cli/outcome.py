@@ -8,7 +8,7 @@ from drspcrl.cli.say import say
 
 def show(folders: Iterable[Path]) -> None:
     """Print the run folders; exit with code 1 if a run diverged."""
-    from drspcrl.runs import read_info
+    from drspcrl.runfolder.runs import read_info
 
     failed = False
     for folder in folders:

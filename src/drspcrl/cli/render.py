@@ -76,7 +76,7 @@ class Render:
         from drspcrl.evaluation.foreign import load_foreign
         from drspcrl.export.source import policy_file
         from drspcrl.policy import load_policy
-        from drspcrl.runs import read_run
+        from drspcrl.runfolder.runs import read_run
 
         files = [policy_file(path) for path in self.dirs]
         tasks = {} if self.env is None else {"--env": self.env}

@@ -30,6 +30,6 @@ class Resume:
         """Go on; exit with code 1 if a run diverged."""
         from drspcrl.cli.outcome import show
         from drspcrl.cli.say import console
-        from drspcrl.trainer.resuming import resume
+        from drspcrl.training.resuming import resume
 
         show(resume(self.dir, self.steps, self.time_limit, console(), self.trust))

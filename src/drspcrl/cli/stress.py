@@ -104,7 +104,7 @@ class Stress:
         from drspcrl.errors import InputError
         from drspcrl.named import import_trusted
         from drspcrl.policy import POLICY_FILE, load_policy
-        from drspcrl.runs import read_run, refuse_imports
+        from drspcrl.runfolder.runs import read_run, refuse_imports
 
         folder, file = (given.parent, given) if given.is_file() else (given, given / POLICY_FILE)
         if not folder.is_dir():

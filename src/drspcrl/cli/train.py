@@ -10,7 +10,7 @@ import tyro
 from drspcrl.cli.durations import Duration
 from drspcrl.display import shown
 from drspcrl.errors import InputError
-from drspcrl.trainer.config import TrainConfig
+from drspcrl.training.config import TrainConfig
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
@@ -69,6 +69,6 @@ class Train(TrainConfig):
         """Train; exit with code 1 if a run diverged."""
         from drspcrl.cli.outcome import show
         from drspcrl.cli.say import console
-        from drspcrl.trainer.run import train
+        from drspcrl.training.run import train
 
         show(train(self, console()))

@@ -11,7 +11,7 @@ from drspcrl.curricula.base import Setup, State
 from drspcrl.curricula.signal import Signal
 from drspcrl.display import shown
 from drspcrl.errors import InputError
-from drspcrl.runs import Run, read_runs
+from drspcrl.runfolder.runs import Run, read_runs
 
 _POINTS = 501  # of a replayed curve, from the start to the end of the run
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "BatchEnv": "drspcrl.envs.batch",
     "Step": "drspcrl.envs.batch",
-    "Physics": "drspcrl.envs.physics",
+    "Physics": "drspcrl.physics.parameters",
     "Simulation": "drspcrl.envs.simulation",
     "Transition": "drspcrl.envs.simulation",
     "make": "drspcrl.envs.registry",
@@ -17,9 +17,9 @@ __all__ = ["BatchEnv", "Physics", "Simulation", "Step", "Transition", "make", "t
 
 if TYPE_CHECKING:
     from drspcrl.envs.batch import BatchEnv, Step
-    from drspcrl.envs.physics import Physics
     from drspcrl.envs.registry import make, task_names
     from drspcrl.envs.simulation import Simulation, Transition
+    from drspcrl.physics.parameters import Physics
 
 
 def __getattr__(name: str) -> Any:

@@ -8,13 +8,13 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from drspcrl.display import shown
-from drspcrl.envs.physics import Physics
 from drspcrl.envs.simulation import Fault, Simulation
-from drspcrl.envs.streams import Seed, as_sequence, child
 from drspcrl.errors import InputError
 from drspcrl.perturbations.disturbances import Disturbances
 from drspcrl.perturbations.kernel import Context
 from drspcrl.perturbations.setting import Setting, as_parts
+from drspcrl.physics.parameters import Physics
+from drspcrl.physics.streams import Seed, as_sequence, child
 
 
 @dataclass(frozen=True)

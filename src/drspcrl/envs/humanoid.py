@@ -9,8 +9,8 @@ import numpy as np
 from drspcrl.envs.tasks import Outcome, Reader, Task, uniform_starts
 
 if TYPE_CHECKING:
-    from drspcrl.envs.engine import Model
-    from drspcrl.envs.pool import Pool, Simulations
+    from drspcrl.physics.engine import Model
+    from drspcrl.physics.pool import Pool, Simulations
 
 
 class Humanoid(Task):
@@ -32,7 +32,7 @@ class Humanoid(Task):
 
     def reader(self, batch: Simulations) -> Reader:
         """See `Task`."""
-        from drspcrl.envs.pool import Pool
+        from drspcrl.physics.pool import Pool
 
         assert isinstance(batch, Pool)  # which persistent tasks get
         return _HumanoidReader(self, batch)

@@ -24,8 +24,8 @@ from gymnasium.spaces import Box
 
 from drspcrl.envs.batch import BatchEnv
 from drspcrl.envs.simulation import Simulation, Transition
-from drspcrl.envs.streams import Draws, Seed
 from drspcrl.errors import InputError
+from drspcrl.physics.streams import Draws, Seed
 
 
 class Probe(Simulation):

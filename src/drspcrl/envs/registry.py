@@ -7,9 +7,9 @@ import gymnasium
 from drspcrl import named
 from drspcrl.envs.batch import BatchEnv
 from drspcrl.envs.simulation import Simulation
-from drspcrl.envs.streams import Seed
 from drspcrl.errors import InputError
 from drspcrl.perturbations.setting import Setting
+from drspcrl.physics.streams import Seed
 
 
 def task_names() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:
-    from drspcrl.envs.physics import Physics
+    from drspcrl.physics.parameters import Physics
 
 
 class Fault(NamedTuple):

@@ -7,14 +7,14 @@ import numpy as np
 from gymnasium.spaces import Box
 from mujoco.batch import Batch, SimulationError
 
-from drspcrl.envs.backends import BatchBackend
-from drspcrl.envs.engine import Model, mujoco
 from drspcrl.envs.humanoid import Humanoid
-from drspcrl.envs.physics import Physics
-from drspcrl.envs.pool import Pool, Simulations
 from drspcrl.envs.simulation import Simulation, Transition
 from drspcrl.envs.starts import Starts
 from drspcrl.envs.tasks import HALF_CHEETAH, HOPPER, WALKER2D, Task, asset
+from drspcrl.physics.backends import BatchBackend
+from drspcrl.physics.engine import Model, mujoco
+from drspcrl.physics.parameters import Physics
+from drspcrl.physics.pool import Pool, Simulations
 
 TASKS: dict[str, Task] = {
     "Hopper": HOPPER,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from drspcrl.envs.engine import Model
-from drspcrl.envs.streams import generator, pack, unpack
 from drspcrl.envs.tasks import Task
+from drspcrl.physics.engine import Model
+from drspcrl.physics.streams import generator, pack, unpack
 
 
 class Starts:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from drspcrl.envs.engine import Model
-    from drspcrl.envs.pool import Simulations
+    from drspcrl.physics.engine import Model
+    from drspcrl.physics.pool import Simulations
 
 
 class Outcome(NamedTuple):

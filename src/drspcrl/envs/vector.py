@@ -10,9 +10,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from drspcrl.envs import snapshot
 from drspcrl.envs.own import Factory, Guarded
-from drspcrl.envs.physics import physics_of
 from drspcrl.envs.simulation import Fault, Simulation, Transition
 from drspcrl.errors import InputError
+from drspcrl.physics.parameters import physics_of
 
 _LARGEST = float(np.finfo(np.float32).max)  # learners compute in single precision
 

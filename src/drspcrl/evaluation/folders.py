@@ -17,7 +17,7 @@ from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
 from drspcrl.files import read_bytes, remove_asides
 from drspcrl.named import import_trusted
-from drspcrl.runs import DEFAULT_SUITE, Run, find_runs, read_run, refuse_imports
+from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, find_runs, read_run, refuse_imports
 
 # What makes an evaluation another one; versions and the like are recorded, not compared.
 _REQUEST = ("settings", "episodes", "seed", "deterministic", "clip", "policy_sha256")

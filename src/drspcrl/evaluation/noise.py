@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from drspcrl.envs.streams import Draws, as_sequence, child
 from drspcrl.errors import InputError
+from drspcrl.physics.streams import Draws, as_sequence, child
 
 # The perturbations of an episode draw from the children 0, 1, … of its seed.
 _STREAM = 1_000_000

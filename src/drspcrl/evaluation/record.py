@@ -6,8 +6,8 @@ from typing import Any
 import gymnasium
 
 from drspcrl.envs import BatchEnv
-from drspcrl.envs.components import DEFAULT_PARAMETERS
 from drspcrl.evaluation.suite import Suite
+from drspcrl.physics.components import DEFAULT_PARAMETERS
 from drspcrl.versions import versions_of
 
 FORMAT_VERSION = 1

@@ -16,12 +16,12 @@ from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import Population
 from drspcrl.reading import parse_yaml
-from drspcrl.trainer.config import TrainConfig
-from drspcrl.trainer.sizes import Estimate, estimate
+from drspcrl.training.config import TrainConfig
+from drspcrl.training.sizes import Estimate, estimate
 
 if TYPE_CHECKING:
     from drspcrl.envs.batch import BatchEnv
-    from drspcrl.envs.components import Components
+    from drspcrl.physics.components import Components
 
 SIZES = {"Hopper": (11, 3), "HalfCheetah": (17, 6), "Walker2d": (17, 6), "Humanoid": (348, 17)}
 """Numbers in an observation and in an action of the tasks that everybody uses."""

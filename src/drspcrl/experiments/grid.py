@@ -14,7 +14,7 @@ from drspcrl.experiments.population import TRAINING, Population
 from drspcrl.files import read_text
 from drspcrl.presets import ablation
 from drspcrl.reading import MOST_YAML, parse_yaml
-from drspcrl.trainer.settings import is_shared
+from drspcrl.training.settings import is_shared
 from drspcrl.variants import Variant
 from drspcrl.worlds.declare import read_declared
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from drspcrl.experiments.engine import Engine, Outcome, Task
 from drspcrl.files import make_folder, open_regular
-from drspcrl.trainer.stopping import Stop
+from drspcrl.training.stopping import Stop
 
 LOGS = "logs"
 WORKER = (sys.executable, "-m", "drspcrl.experiments.worker")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from drspcrl import variants
-from drspcrl.checkpoint.lock import FolderLock
 from drspcrl.display import brief, counted, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.grid import Grid
@@ -23,7 +22,8 @@ from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
 from drspcrl.files import read_text, remove_asides, write_durably
 from drspcrl.reading import MOST_JSON, parse_json
-from drspcrl.runs import refuse_imports
+from drspcrl.runfolder.checkpoint.lock import FolderLock
+from drspcrl.runfolder.runs import refuse_imports
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from drspcrl.errors import InputError
-from drspcrl.trainer.config import TrainConfig
+from drspcrl.training.config import TrainConfig
 
 TRAINING = (
     *("uncertainty", "worlds", "log_every", "checkpoint_every", "evaluate_every"),

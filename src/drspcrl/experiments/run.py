@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from drspcrl.checkpoint.lock import LOCK_FILE
 from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
@@ -19,9 +18,10 @@ from drspcrl.experiments.manifest import Manifest, Piece
 from drspcrl.experiments.plan import describe, duration, rows_of, timings
 from drspcrl.experiments.selection import Selection, parse_selection
 from drspcrl.report.write import check_target
-from drspcrl.runs import check_uncertainty
-from drspcrl.trainer.config import DEVICES
-from drspcrl.trainer.stopping import Stop
+from drspcrl.runfolder.checkpoint.lock import LOCK_FILE
+from drspcrl.runfolder.runs import check_uncertainty
+from drspcrl.training.config import DEVICES
+from drspcrl.training.stopping import Stop
 
 ENGINES = {"local": LocalEngine}
 REPORT = "report"
@@ -261,7 +261,7 @@ def _done(piece: Piece, evaluate: bool) -> bool:
 
 def _report(out: Path, compare: str | None, command: str, say: Callable[[str], None]) -> None:
     from drspcrl.report import write_report
-    from drspcrl.runs import find_runs
+    from drspcrl.runfolder.runs import find_runs
 
     if next(find_runs(out), None) is None:
         return

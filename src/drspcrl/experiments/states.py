@@ -7,7 +7,7 @@ from typing import Any, Literal
 from drspcrl.errors import InputError
 from drspcrl.evaluation.folders import result_path
 from drspcrl.experiments.population import Population
-from drspcrl.runs import read_config, read_info
+from drspcrl.runfolder.runs import read_config, read_info
 
 RunState = Literal[
     "pending", "running", "interrupted", "failed", "diverged", "finished", "evaluated"

@@ -80,7 +80,7 @@ def _train_and_evaluate(task: Mapping[str, Any], begun: float) -> str | None:
 def _train(
     population: Population, out: Path, machine: Mapping[str, Any], seconds: float | None
 ) -> None:
-    from drspcrl.trainer import resume, train
+    from drspcrl.training import resume, train
 
     config = population.config(out, **machine, time_limit=seconds)
     folders = [config.folder(member) for member in config.members]
@@ -102,7 +102,7 @@ def _can_go_on(folders: list[Path]) -> bool:
         InputError: another process is at work on a run and does not end, or a run folder has a
             link in it.
     """
-    from drspcrl.checkpoint import Store
+    from drspcrl.runfolder.checkpoint import Store
 
     there = [folder for folder in folders if folder.is_dir()]
     for folder in there:
@@ -145,7 +145,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _lock(folder: Path) -> Any:
     """Hold a run folder; a process whose grid has just died needs a moment to leave it."""
-    from drspcrl.checkpoint import FolderLock
+    from drspcrl.runfolder.checkpoint import FolderLock
 
     end = time.monotonic() + _PATIENCE
     while True:

@@ -9,7 +9,7 @@ import numpy as np
 
 from drspcrl.errors import InputError
 from drspcrl.policy import POLICY_FILE, Policy, load_policy
-from drspcrl.runs import Run, find_runs, read_run
+from drspcrl.runfolder.runs import Run, find_runs, read_run
 from drspcrl.versions import versions_of
 
 METADATA_VERSION = 1

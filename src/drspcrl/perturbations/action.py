@@ -4,10 +4,10 @@ import gymnasium
 import numpy as np
 
 from drspcrl.display import shown
-from drspcrl.envs.streams import Draws
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel, check_range, needs_bounds
 from drspcrl.perturbations.wrapper import PerturbationWrapper
+from drspcrl.physics.streams import Draws
 
 
 class ActionNoiseKernel(Kernel):

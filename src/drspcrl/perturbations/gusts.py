@@ -3,9 +3,9 @@
 import gymnasium
 import numpy as np
 
-from drspcrl.envs.streams import Draws
 from drspcrl.perturbations.kernel import Context, Kernel, check_range, needs_physics
 from drspcrl.perturbations.wrapper import PerturbationWrapper
+from drspcrl.physics.streams import Draws
 
 
 class GustsKernel(Kernel):

@@ -14,11 +14,11 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from drspcrl.display import shown
-from drspcrl.envs.streams import Draws, child
 from drspcrl.errors import InputError
+from drspcrl.physics.streams import Draws, child
 
 if TYPE_CHECKING:
-    from drspcrl.envs.physics import Physics
+    from drspcrl.physics.parameters import Physics
 
 
 class NotInTaskError(InputError):

@@ -3,9 +3,9 @@
 import gymnasium
 import numpy as np
 
-from drspcrl.envs.streams import Draws
 from drspcrl.perturbations.kernel import Context, Kernel, check_range, needs_float
 from drspcrl.perturbations.wrapper import PerturbationWrapper
+from drspcrl.physics.streams import Draws
 
 
 class ObservationNoiseKernel(Kernel):

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import gymnasium
 import numpy as np
 
-from drspcrl.envs.components import DEFAULT_PARAMETERS
-from drspcrl.envs.streams import Draws
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel, check_range, needs_physics
 from drspcrl.perturbations.wrapper import PerturbationWrapper
+from drspcrl.physics.components import DEFAULT_PARAMETERS
+from drspcrl.physics.streams import Draws
 
 
 class PhysicsNoiseKernel(Kernel):

@@ -10,9 +10,9 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
-from drspcrl.envs.physics import Physics, physics_of
 from drspcrl.errors import InputError
 from drspcrl.perturbations.kernel import Context, Kernel
+from drspcrl.physics.parameters import Physics, physics_of
 
 _ONE = np.zeros(1, int)
 # One handle per environment, however many wrappers share it, so that all of them scale from the

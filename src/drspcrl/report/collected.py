@@ -18,7 +18,7 @@ from drspcrl.report.names import (
 from drspcrl.report.results import Results, restricted, results_of_paper, results_of_runs
 from drspcrl.report.summary import Aggregates, Headline, aggregates, headline
 from drspcrl.report.usable import usable
-from drspcrl.runs import DEFAULT_SUITE, Run, RunSet, read_runs
+from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, RunSet, read_runs
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drspcrl.report.results import Group
-from drspcrl.runs import Run
+from drspcrl.runfolder.runs import Run
 from drspcrl.statistics import mean_band
 
 METRICS = ("episode_return", "epsilon", "beta")

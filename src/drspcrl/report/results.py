@@ -17,7 +17,7 @@ from drspcrl.report.names import (
     ordered_algorithms,
     ordered_methods,
 )
-from drspcrl.runs import Evaluation, Run
+from drspcrl.runfolder.runs import Evaluation, Run
 from drspcrl.statistics import Estimate, mean_interval, missing
 
 Setting = tuple[str, float]

@@ -11,7 +11,7 @@ from drspcrl.errors import InputError
 from drspcrl.files import read_bytes
 from drspcrl.reading import parse_json
 from drspcrl.report.escape import plain
-from drspcrl.runs import Run
+from drspcrl.runfolder.runs import Run
 
 FILE, KIND, FORMAT_VERSION = "stress.json", "drspcrl stress", 1
 COLUMNS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from drspcrl.display import shown
-from drspcrl.runs import DEFAULT_SUITE, Evaluation, Run, RunSet, Skipped
+from drspcrl.runfolder.runs import DEFAULT_SUITE, Evaluation, Run, RunSet, Skipped
 
 MOST_KINDS = 200
 """The most kinds of perturbation of a suite: each has a figure of its own."""

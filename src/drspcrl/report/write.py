@@ -23,7 +23,7 @@ from drspcrl.report.tables import (
     results_table,
     summary_table,
 )
-from drspcrl.runs import REPORT_MARKER, Skipped
+from drspcrl.runfolder.runs import REPORT_MARKER, Skipped
 
 KIND = "drspcrl report"
 SYNTHETIC = "SYNTHETIC DATA, not results"

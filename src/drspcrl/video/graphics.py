@@ -32,8 +32,8 @@ def open_renderer(model: Any, width: int, height: int) -> Any:
     Raises:
         InputError: OpenGL does not work here.
     """
-    from drspcrl.envs.engine import mujoco
     from drspcrl.envs.simulator import _Quiet
+    from drspcrl.physics.engine import mujoco
 
     model.vis.global_.offwidth = max(width, model.vis.global_.offwidth)
     model.vis.global_.offheight = max(height, model.vis.global_.offheight)

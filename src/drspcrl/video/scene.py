@@ -9,9 +9,9 @@ import numpy as np
 from PIL import Image
 
 from drspcrl.envs import BatchEnv, make, task_names
-from drspcrl.envs.engine import mujoco
 from drspcrl.errors import InputError
-from drspcrl.runs import refuse_imports
+from drspcrl.physics.engine import mujoco
+from drspcrl.runfolder.runs import refuse_imports
 from drspcrl.video.graphics import open_renderer
 
 _CAMERA = "track"  # Gymnasium's models have it; it follows the robot

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from drspcrl.display import brief, shown
-from drspcrl.envs.components import DEFAULT_PARAMETERS, PARAMETERS
 from drspcrl.errors import InputError
 from drspcrl.files import read_bytes
+from drspcrl.physics.components import DEFAULT_PARAMETERS, PARAMETERS
 from drspcrl.reading import MOST_YAML, parse_yaml
 
 REACH = 2.5

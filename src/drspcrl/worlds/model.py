@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from drspcrl.envs.components import DEFAULT_PARAMETERS, Components
 from drspcrl.errors import InputError
+from drspcrl.physics.components import DEFAULT_PARAMETERS, Components
 from drspcrl.worlds.declare import KINDS, REACH, Declared, Parameter
 
 PRESENT = 0.5

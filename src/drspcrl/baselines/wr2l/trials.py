@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from drspcrl.envs import BatchEnv
-from drspcrl.envs.components import DEFAULT_PARAMETERS
 from drspcrl.errors import InputError
+from drspcrl.physics.components import DEFAULT_PARAMETERS
 
 Act = Callable[[np.ndarray], np.ndarray]
 """From observations [K, n, O] of K members to the task's own actions [K, n, A]."""

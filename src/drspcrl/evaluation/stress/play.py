@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from drspcrl.envs import BatchEnv
-from drspcrl.envs.streams import Draws, as_sequence, child
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actions import checked
 from drspcrl.evaluation.actor import BLOCK, Actor
 from drspcrl.evaluation.blas import one_thread_each
 from drspcrl.evaluation.progress import Progress
 from drspcrl.evaluation.stress.space import Space
+from drspcrl.physics.streams import Draws, as_sequence, child
 from drspcrl.worlds.episodes import LAYER
 
 # A world's sensor and actuator noise; an episode's perturbations draw from the children 0, 1, …

@@ -1,0 +1,1 @@
+"""MuJoCo's parameters, batches of simulations and their seeded streams; it knows no task."""

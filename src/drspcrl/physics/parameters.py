@@ -1,0 +1,157 @@
+"""Physics parameters of a batch of simulations: names, nominal values, scales per simulation.
+
+Values are always written as nominal × scale, so nothing compounds, and the constants that MuJoCo
+derives from them follow.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from drspcrl.display import shown
+from drspcrl.errors import InputError
+from drspcrl.physics.backends import Backend, ModelsBackend
+from drspcrl.physics.components import components_of, field_of
+
+STANDARD_GRAVITY = 9.80665
+
+
+class Physics:
+    """Physics parameters of a batch of simulations, settable per simulation.
+
+    Scales come in layers (one for the caller, one for each perturbation); what is simulated is the
+    nominal value times the product of all layers.
+
+    Args:
+        backend: where values are written.
+        step_seconds: simulated time of one environment step.
+    """
+
+    CALLER = "caller"
+
+    def __init__(self, backend: Backend, step_seconds: float):
+        self._backend = backend
+        self.step_seconds = step_seconds
+        self.components = components_of(backend.model)
+        self._nominal = {
+            field: field_of(backend.model, field).copy() for field in self.components.index
+        }
+        self._layers: dict[str, np.ndarray] = {}
+        self._written: set[str] = set()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The components' names, in the order of `nominal` and of the columns of `scales`."""
+        return self.components.names
+
+    @property
+    def nominal(self) -> np.ndarray:
+        """One nominal value per component."""
+        return self.components.nominal
+
+    @property
+    def weight(self) -> float:
+        """The nominal weight of everything that moves, in newtons."""
+        return float(self._backend.model.body_mass.sum()) * STANDARD_GRAVITY
+
+    @property
+    def body_weights(self) -> np.ndarray:
+        """The nominal weight of each body that moves, in newtons; body k is row k − 1."""
+        return self._backend.model.body_mass[1:] * STANDARD_GRAVITY
+
+    @property
+    def scales(self) -> np.ndarray:
+        """The scales that are simulated, [num_envs, len(names)]."""
+        return self._total(np.arange(self._backend.num_envs))
+
+    def set_scales(self, ids: np.ndarray, scales: np.ndarray, layer: str = CALLER) -> None:
+        """Set one layer of scales for some simulations, at once and from the nominal values.
+
+        Args:
+            ids: simulations.
+            scales: positive factors, [len(ids), len(names)] (or one row for all of them).
+            layer: whose factors these are.
+
+        Raises:
+            InputError: scales of another shape, or not positive and finite.
+        """
+        ids = np.asarray(ids)
+        scales = np.asarray(scales, float)
+        if scales.shape not in ((len(self.names),), (len(ids), len(self.names))):
+            raise InputError(
+                f"scales have shape {scales.shape}; give one factor for each of the "
+                f"{len(self.names)} components in physics.names"
+            )
+        if not np.all(np.isfinite(scales) & (scales > 0)):
+            raise InputError("scales must be positive and finite; 1 is the nominal value")
+        if layer not in self._layers:
+            self._layers[layer] = np.ones((self._backend.num_envs, len(self.names)))
+        self._layers[layer][ids] = scales
+        self._write(ids)
+
+    def _total(self, ids: np.ndarray) -> np.ndarray:
+        total = np.ones((len(ids), len(self.names)))
+        for name in sorted(self._layers):  # one order, so that rounding is always the same
+            total *= self._layers[name][ids]
+        return total
+
+    def _write(self, ids: np.ndarray) -> None:
+        extended = np.concatenate([self._total(ids), np.ones((len(ids), 1))], axis=1)
+        changed = False
+        for field, index in self.components.index.items():
+            factors = extended[:, index]
+            # Fields never touched stay shared by all simulations, which is faster.
+            if field in self._written or np.any(factors != 1.0):
+                self._backend.write(field, ids, self._nominal[field] * factors)
+                self._written.add(field)
+                changed = True
+        if changed:
+            self._backend.commit(ids)
+
+    def body(self, name: str | None) -> int:
+        """The index of a body; without a name the first one that moves."""
+        model = self._backend.model
+        if name is None:
+            return 1
+        names = [model.body(k).name for k in range(1, model.nbody)]
+        if name not in names:
+            raise InputError(
+                f"body {shown(name)} is not in this task; choose from {', '.join(names)}"
+            )
+        return 1 + names.index(name)
+
+    def add_force(self, ids: np.ndarray, body: int, forces: np.ndarray) -> None:
+        """Add forces [len(ids), 3] in newtons at a body's centre of mass, for the next step."""
+        self._backend.add_force(ids, body, forces)
+
+    def clear_forces(self) -> None:
+        """Remove the added forces."""
+        self._backend.clear_forces()
+
+    def verify(self) -> None:
+        """Raise an `InputError` if an environment no longer simulates the model written to."""
+        if self._written:
+            self._backend.verify()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All layers."""
+        return {f"layer/{name}": scales.copy() for name, scales in self._layers.items()}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go back to the layers of a `state()`."""
+        self._layers = {key.removeprefix("layer/"): rows.copy() for key, rows in state.items()}
+        self._write(np.arange(self._backend.num_envs))
+
+
+def physics_of(bases: Sequence[Any]) -> Physics | None:
+    """The handle on some unwrapped Gymnasium environments; None where one has no MuJoCo model."""
+    for base in bases:
+        kinds = (
+            type(getattr(base, "model", None)).__name__,
+            type(getattr(base, "data", None)).__name__,
+        )
+        if kinds != ("MjModel", "MjData"):
+            return None
+    seconds = getattr(bases[0], "dt", bases[0].model.opt.timestep)
+    return Physics(ModelsBackend(bases), float(seconds))

@@ -1,0 +1,1 @@
+"""Everything on disk: run folders and their tables, checkpoints, digests."""

@@ -1,0 +1,450 @@
+"""Read run folders: the one reader behind the report and every other command.
+
+A run folder holds `run.json`, `config.yaml`, `metrics.csv` and, once evaluated, `evaluation.csv`
+(or `evaluation-<suite>.csv`); both tables may be packed (`.csv.xz`, see
+`drspcrl.runfolder.digest`). What a run is comes from `run.json` and `config.yaml`, never from the
+folder's name. Nothing here imports JAX, and nothing read is ever executed or unpickled.
+"""
+
+import csv
+import hashlib
+import io
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drspcrl import files, variants
+from drspcrl.display import brief, shown
+from drspcrl.errors import InputError
+from drspcrl.reading import MOST_JSON, MOST_YAML, parse_json, parse_yaml
+from drspcrl.runfolder import packed
+
+FORMAT_VERSION = 1
+"""The newest layout of a run folder that this version reads."""
+
+METRICS_FILE = "metrics.csv"
+DEFAULT_SUITE = "paper"
+EVALUATION_COLUMNS = ("perturbation", "level", "episode", "return", "length")
+RUN_FOLDER_NAME = re.compile(r".+-.+-.+-s\d+")
+REPORT_MARKER = "report.json"
+
+
+def refuse_imports(name: Any, trust: Collection[str]) -> None:
+    """Refuse a name from a run folder that would import code, unless the user has named it too.
+
+    Methods such as `my_module:MyCurriculum` and Gymnasium ids such as `my_module:My-v0` import a
+    module. What a user types may do so; what a folder from elsewhere says must not.
+
+    Raises:
+        InputError: the name has a module in it and is not trusted.
+    """
+    if isinstance(name, str) and ":" in name and name not in trust:
+        raise InputError(
+            f"the run names {shown(name)}, whose module would be imported; if you trust that code, "
+            f"say so with --trust {brief(name)}"
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Episodes of one suite, one row each."""
+
+    perturbation: np.ndarray
+    level: np.ndarray
+    episode: np.ndarray
+    returns: np.ndarray
+    length: np.ndarray
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the suite that the task has nothing for, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run as its folder tells it.
+
+    Attributes:
+        path: The folder.
+        environment: Task or Gymnasium id.
+        algorithm: `ppo`, `sac`, `ddpg`, `td3`.
+        method: `self_paced`, `vanilla`, ...
+        seed: The run's seed.
+        status: What `run.json` says of it, "unknown" where it says nothing.
+        synthetic: Whether the run was made up for a test of the tools.
+        info: The whole of `run.json`.
+        config: The whole of `config.yaml`.
+        metrics: Columns of `metrics.csv`, [rows] each; empty before the first row.
+        evaluations: Episodes by suite.
+    """
+
+    path: Path
+    environment: str
+    algorithm: str
+    method: str
+    seed: int
+    status: str
+    synthetic: bool
+    info: Mapping[str, Any]
+    config: Mapping[str, Any]
+    metrics: Mapping[str, np.ndarray]
+    evaluations: Mapping[str, Evaluation]
+
+    @property
+    def identity(self) -> tuple[str, str, str, int]:
+        """What distinguishes it from other runs: environment, algorithm, method, seed."""
+        return self.environment, self.algorithm, self.method, self.seed
+
+    @property
+    def uncertainty(self) -> str:
+        """`worlds` or `transitions`; a config.yaml without the word is of transitions."""
+        return str(self.config.get("uncertainty", "transitions"))
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A folder that could not be read, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """All runs below a folder, and the folders that were left out."""
+
+    runs: tuple[Run, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def read_runs(root: str | Path, *, metrics: Sequence[str] | None = None) -> RunSet:
+    """Read every run folder at or below `root`; damaged ones are named and skipped.
+
+    Args:
+        root: A run folder, or a folder with run folders at any depth.
+        metrics: Columns of `metrics.csv` to keep; all unless told.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise InputError(f"{root} is not a folder; give the folder that holds the runs")
+    runs: dict[tuple[Any, ...], Run] = {}
+    found, skipped = [], []
+    for folder in find_runs(root):
+        try:
+            found.append(read_run(folder, metrics=metrics))
+        except InputError as error:
+            skipped.append(Skipped(folder, str(error)))
+    for run in told_apart(found):
+        folder, own = run.path, (*run.identity, run.uncertainty)
+        if own in runs:
+            first = runs[own].path
+            skipped.append(Skipped(folder, f"it is the same run as {first}, which was kept"))
+        else:
+            runs[own] = run
+    return RunSet(tuple(runs.values()), tuple(skipped))
+
+
+def told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Runs of one method whose populations had other settings, as variants of that method.
+
+    What shapes a whole population is no part of a method's label: `self_paced` in a KL ball and in
+    a Wasserstein ball become `self_paced:divergence=kl` and `self_paced:divergence=wasserstein`.
+    Runs in worlds and in transitions are never compared by their settings.
+    """
+    doubles: dict[tuple[Any, ...], list[Run]] = {}
+    for run in runs:
+        doubles.setdefault((*run.identity, run.uncertainty), []).append(run)
+    names: dict[tuple[str, str], set[str]] = {}
+    for same in doubles.values():
+        own = names.setdefault((same[0].method, same[0].uncertainty), set())
+        own.update(_differing([_settings(run) for run in same]))
+    return [_with_settings(run, names[run.method, run.uncertainty]) for run in runs]
+
+
+def _settings(run: Run) -> Mapping[str, Any]:
+    found = run.config.get("settings")
+    return found if isinstance(found, dict) else {}
+
+
+def _differing(tables: Sequence[Mapping[str, Any]]) -> set[str]:
+    shared = set.intersection(*(set(table) for table in tables))
+    return {name for name in shared if len({repr(table[name]) for table in tables}) > 1}
+
+
+def _with_settings(run: Run, names: set[str]) -> Run:
+    own = {name: value for name, value in _settings(run).items() if name in names}
+    if not own:
+        return run
+    try:
+        variant = variants.parse(run.method)
+    except InputError:  # a name that somebody else gave
+        return run
+    label = variants.label(variants.Variant(variant.method, {**variant.changes, **own}))
+    return replace(run, method=label)
+
+
+def find_runs(root: str | Path) -> Iterator[Path]:
+    """Folders at or below `root` that are runs or look like what is left of one, in order.
+
+    A `root` that is a link is followed, for the user named it; links below it are not. One that
+    has the name of a run is among the results, so that whoever reads it says that it was left out.
+    """
+    root = Path(root)
+    for folder, children, names in os.walk(root.resolve() if root.is_symlink() else root):
+        # Hidden folders are somebody's work in progress; reports hold no runs.
+        hidden = Path(folder).name.startswith(".") and Path(folder) != Path(root)
+        if hidden or REPORT_MARKER in names:
+            children.clear()
+            continue
+        children.sort()
+        is_run = "run.json" in names or "metrics.csv" in names
+        if is_run or RUN_FOLDER_NAME.fullmatch(Path(folder).name):
+            children.clear()
+            yield Path(folder)
+        yield from (link for name in children if _links_to_run(link := Path(folder, name)))
+
+
+def _links_to_run(path: Path) -> bool:
+    return path.is_symlink() and RUN_FOLDER_NAME.fullmatch(path.name) is not None
+
+
+def check_uncertainty(out: str | Path, wanted: str) -> None:
+    """Refuse a folder that holds runs of the other form of uncertainty, in it or a level below.
+
+    What is of worlds and what is of transitions does not compare: ε is the radius of another ball,
+    and methods of one name are not the same.
+
+    Args:
+        out: where runs are to be written.
+        wanted: the form that they will be of, `worlds` or `transitions`.
+
+    Raises:
+        InputError: there are such runs.
+    """
+    for depth in ("*/config.yaml", "*/*/config.yaml"):
+        for file in sorted(Path(out).glob(depth)):
+            try:
+                found = read_config(file.parent)
+            except InputError:  # damaged: whoever reads that run will say so
+                continue
+            form = found.get("uncertainty", "transitions")
+            if "algorithm" in found and form != wanted:
+                raise InputError(
+                    f"{out} holds runs of uncertainty={form}, such as {file.parent.name}, and "
+                    f"these are of {wanted}; give another out, or uncertainty={form}"
+                )
+
+
+def read_info(folder: str | Path) -> Mapping[str, Any]:
+    """What `run.json` says.
+
+    Raises:
+        InputError: If it is missing, damaged, or newer than this version reads.
+    """
+    files.check_folder(Path(folder))
+    info = _mapping(Path(folder) / "run.json", parse_json, MOST_JSON)
+    _check_version(info)
+    return info
+
+
+def read_config(folder: str | Path) -> Mapping[str, Any]:
+    """What `config.yaml` says.
+
+    Raises:
+        InputError: If it is missing or damaged.
+    """
+    files.check_folder(Path(folder))
+    return _mapping(Path(folder) / "config.yaml", parse_yaml, MOST_YAML)
+
+
+def read_run(
+    folder: str | Path, *, metrics: Sequence[str] | None = None, evaluations: bool = True
+) -> Run:
+    """Read one run folder.
+
+    Args:
+        folder: The run folder.
+        metrics: Columns of `metrics.csv` to keep; all unless told.
+        evaluations: Whether to read its evaluations; one that is about to be replaced may be
+            damaged.
+
+    Raises:
+        InputError: If the folder is damaged, half-written, or newer than this version reads.
+    """
+    folder = Path(folder)
+    info, config = read_info(folder), read_config(folder)
+    run = Run(
+        path=folder,
+        environment=_text(info, config, "env", "environment"),
+        algorithm=_text(info, config, "algorithm"),
+        method=_text(info, config, "method"),
+        seed=_seed(info, config),
+        status=str(info.get("status", "unknown")),
+        synthetic=info.get("synthetic") is True,
+        info=info,
+        config=config,
+        metrics={},
+        evaluations={},
+    )
+    return replace(
+        run,
+        metrics=_read_metrics(_plain_or_packed(folder / METRICS_FILE), metrics, info),
+        evaluations=_read_evaluations(folder) if evaluations else {},
+    )
+
+
+def _mapping(path: Path, parse: Any, most: int) -> Mapping[str, Any]:
+    try:
+        content = parse(files.read_text(path, most=most))
+    except FileNotFoundError:
+        raise InputError(f"it has no {path.name}: half-written, or no run folder") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path.name} is damaged: it holds no mapping of names to values")
+    return content
+
+
+def _check_version(info: Mapping[str, Any]) -> None:
+    version = info.get("format_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise InputError(
+            f"run.json has the format_version {shown(version)}; a whole number is needed"
+        )
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"run.json has format_version {version}, newer than the {FORMAT_VERSION} that this "
+            "drspcrl reads; update drspcrl"
+        )
+
+
+def _first(info: Mapping[str, Any], config: Mapping[str, Any], *names: str) -> Any:
+    for source in (info, config):
+        for name in names:
+            if name in source:
+                return source[name]
+    raise InputError(f"neither run.json nor config.yaml says its {names[0]}")
+
+
+def _text(info: Mapping[str, Any], config: Mapping[str, Any], *names: str) -> str:
+    value = _first(info, config, *names)
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"its {names[0]} is {shown(value)}, where a name is needed")
+    return value
+
+
+def _seed(info: Mapping[str, Any], config: Mapping[str, Any]) -> int:
+    value = _first(info, config, "seed")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"its seed is {shown(value)}, where a whole number is needed")
+    return value
+
+
+def _plain_or_packed(path: Path) -> Path:
+    """The file itself where it is there, else its packed form."""
+    return path if os.path.lexists(path) else path.with_name(path.name + packed.SUFFIX)
+
+
+def _read_metrics(
+    path: Path, wanted: Sequence[str] | None, info: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    if not os.path.lexists(path):
+        return {}
+    text = packed.read_text(path)
+    header, rows = _parse_csv(path, text)
+    checked = path.name == METRICS_FILE and wanted != ()  # whoever wants none needs none whole
+    if checked and not _as_written(text, info.get("metrics")):
+        raise InputError(
+            f"{path.name} is damaged: it is not what the training wrote, by the check value in "
+            "run.json; put a whole copy in its place"
+        )
+    if header and "step" not in header:
+        raise InputError(f"{path.name} has no column step")
+    keep = [i for i, name in enumerate(header) if wanted is None or name in wanted]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    return {header[i]: _numbers(columns[i], path.name, header[i]) for i in keep}
+
+
+def check_value(content: bytes) -> dict[str, Any]:
+    """What `run.json` says of the rows of `metrics.csv`, so that damage to them is seen."""
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _as_written(text: str, check: Any) -> bool:
+    """Whether a table begins as its check value says; rows may have been appended since.
+
+    Folders of earlier versions have no check value.
+    """
+    if not isinstance(check, dict) or not isinstance(check.get("bytes"), int):
+        return True
+    return check_value(text.encode()[: check["bytes"]]) == check
+
+
+def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
+    evaluations = {}
+    # Packed ones first: a plain table beside one is newer and takes its place.
+    for ending in (".csv" + packed.SUFFIX, ".csv"):
+        for path in sorted(folder.glob(f"evaluation*{ending}")):
+            name = path.name.removesuffix(ending)
+            suite = name.removeprefix("evaluation").removeprefix("-") or DEFAULT_SUITE
+            left_out = _left_out(folder / f"{name}.json")
+            evaluations[suite] = replace(read_evaluation(path), left_out=left_out)
+    return evaluations
+
+
+def _left_out(beside: Path) -> dict[str, str]:
+    """What the file beside a table says was left out; a table does not need that file."""
+    try:
+        found = _mapping(beside, parse_json, MOST_JSON).get("left_out")
+    except InputError:
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+
+
+def read_evaluation(path: str | Path) -> Evaluation:
+    """Read one `evaluation.csv`, packed or not."""
+    path = Path(path)
+    header, rows = _parse_csv(path, packed.read_text(path))
+    missing = [name for name in EVALUATION_COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"{path.name} has no column {', '.join(missing)}")
+    columns = dict(
+        zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True)
+    )
+    level, episode, returns, length = (
+        _numbers(columns[name], path.name, name) for name in EVALUATION_COLUMNS[1:]
+    )
+    return Evaluation(np.array(columns["perturbation"], str), level, episode, returns, length)
+
+
+def _parse_csv(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
+    """Header and rows, each row as long as the header; a file that breaks off is refused."""
+    if not text:
+        return [], []
+    if not text.endswith("\n"):
+        raise InputError(f"{path.name} is half-written: its last line breaks off")
+    try:
+        header, *rows = csv.reader(io.StringIO(text, newline=""))
+    except csv.Error as error:
+        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise InputError(
+                f"{path.name} is damaged: line {number} has {len(row)} fields, not {len(header)}"
+            )
+    return header, rows
+
+
+def _numbers(column: Sequence[str], file: str, name: str) -> np.ndarray:
+    """Parse a column; an empty field is a value that was not measured, nan."""
+    try:
+        return np.array([field or "nan" for field in column], dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"{file} is damaged: column {name}: {_one_line(error)}") from None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

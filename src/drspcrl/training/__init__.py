@@ -1,0 +1,23 @@
+"""Training: a population of (method, seed) members in one program, and its run folders."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_EXPORTS = {
+    "TrainConfig": "drspcrl.training.config",
+    "resume": "drspcrl.training.resuming",
+    "train": "drspcrl.training.run",
+}
+
+__all__ = ["TrainConfig", "resume", "train"]
+
+if TYPE_CHECKING:
+    from drspcrl.training.config import TrainConfig
+    from drspcrl.training.resuming import resume
+    from drspcrl.training.run import train
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.training' has no attribute {name!r}")

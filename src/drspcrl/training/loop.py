@@ -1,0 +1,163 @@
+"""What the two kinds of training loop have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drspcrl.errors import InputError
+from drspcrl.learners.replay import Outcome
+from drspcrl.learners.threefry import quick
+from drspcrl.training.collector import Collector
+from drspcrl.training.settings import Settings
+
+Device = Any  # jax.Device is a variable to type checkers
+
+
+class Loop(ABC):
+    """A population at some point of its training.
+
+    Attributes:
+        collector: the environments.
+        learner: the algorithm.
+        hyper: the members' numbers, [M] each.
+        uncertainty: what the members are trained against, [M] each.
+        state: the members' learner states, stacked.
+        steps: environment steps of each member so far.
+        metrics: what the newest updates said, [M] each; nan or empty before the first.
+        saved: names of the attributes that decide the future, besides the environments: whatever
+            `iterate` or a setter changes and a later `iterate` reads. Arrays are [M, ...]; plain
+            numbers belong to all members.
+    """
+
+    saved: ClassVar[tuple[str, ...]] = ()
+
+    collector: Collector
+    learner: Any
+    hyper: Any
+    uncertainty: Any
+    state: Any
+    steps: int = 0
+    metrics: dict[str, Array]
+
+    @abstractmethod
+    def iterate(self) -> None:
+        """Collect some steps and learn from what there is."""
+
+    @property
+    def learned(self) -> bool:
+        """Whether there was an update yet; before the first, values say nothing."""
+        return self.steps > 0
+
+    @abstractmethod
+    def signal(self) -> dict[str, np.ndarray]:
+        """What a curriculum is told, [M, …] each; empty from plain learners."""
+
+    @abstractmethod
+    def restart(self, first: np.ndarray) -> None:
+        """Go on in new episodes, the running ones being lost.
+
+        Args:
+            first: their first observations, [M, E, O].
+        """
+
+    @abstractmethod
+    def extend(self, steps: int) -> None:
+        """Make a run longer than it was made for."""
+
+    def tree(self) -> dict[str, Any]:
+        """Everything that decides the future, besides the environments, as one tree."""
+        return {name.removeprefix("_"): getattr(self, name) for name in self.saved}
+
+    def restore(self, tree: dict[str, Any]) -> None:
+        """Go on from the `tree` of a loop that was made in the same way."""
+        for name in self.saved:
+            setattr(self, name, tree[name.removeprefix("_")])
+
+    def set_epsilon(self, values: np.ndarray) -> None:
+        """Train against another radius from the next iteration on; nothing is compiled anew.
+
+        Args:
+            values: ε of each member, [M].
+
+        Raises:
+            InputError: another number of members, or an ε that is negative or not finite.
+        """
+        now = jnp.asarray(self.uncertainty.epsilon)
+        values = np.asarray(values, np.float32)
+        if values.shape != now.shape or not (np.isfinite(values) & (values >= 0)).all():
+            raise InputError(
+                f"epsilon is {values}; "
+                f"give one finite number ≥ 0 for each of the {len(now)} members"
+            )
+        self.uncertainty = self.uncertainty._replace(epsilon=jax.device_put(values, now.sharding))
+        if self.collector.worlds is not None:
+            self.collector.worlds.set_radius(values)
+
+    def deterministic_actions(self, observations: np.ndarray) -> np.ndarray:
+        """What the policies do when judged: [M, n, O] → [M, n, A]."""
+        return np.asarray(self._act_deterministic(self.state, observations))
+
+    def _known_episodes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """First observations and worlds of the newest probes and anchors, [M, K, ...] each."""
+        worlds = self.collector.worlds
+        return None if worlds is None else worlds.known_episodes()
+
+    def _with_episodes(self, signal: Mapping[str, Array]) -> dict[str, np.ndarray]:
+        """A signal on the host, with what the episodes in worlds say beside it."""
+        told = {name: np.asarray(numbers) for name, numbers in signal.items()}
+        worlds = self.collector.worlds
+        if worlds is None or not told:
+            return told
+        if "pool" in told:
+            pool, weights = told.pop("pool"), told.pop("pool_weights")
+            tilted = np.asarray(self.uncertainty.tilt)[:, None] > 0
+            if self.learned:  # before that, values say nothing
+                worlds.set_pool(pool, np.where(tilted, weights, 0.0))
+        return told | worlds.said(told["probe_values"])
+
+    def _jit_deterministic(self) -> None:
+        self._act_deterministic = jax.jit(jax.vmap(self.learner.act_deterministic))
+
+
+def member_keys(seeds: Sequence[int], use: int, place: Device) -> Array:
+    """One key for each member and use, on a device; it depends on the member's seed alone."""
+    keys = jnp.stack([jax.random.fold_in(jax.random.key(seed), use) for seed in seeds])
+    return jax.device_put(quick(keys, place.platform), place)
+
+
+def unpack(outcome: Array, size: int) -> Outcome:
+    """The parts of a `Collector.step` of one member, [E, 2O + 3 + W].
+
+    Observations carry the world of their episode behind the task's readings. At an episode's end
+    that of the true successor is the next episode's: nothing is learned from it, because a
+    transition's world is that of the observation it began with.
+    """
+    world = outcome[..., 2 * size + 3 :]
+    return Outcome(
+        observation=jnp.concatenate([outcome[..., :size], world], axis=-1),
+        final_observation=jnp.concatenate([outcome[..., size : 2 * size], world], axis=-1),
+        reward=outcome[..., 2 * size],
+        terminated=outcome[..., 2 * size + 1] > 0,
+        ended=outcome[..., 2 * size + 2] > 0,
+    )
+
+
+def blank_outcome(first: np.ndarray, size: int) -> np.ndarray:
+    """First observations [M, E, O + W] as an outcome that `unpack` reads, with no step before."""
+    nothing = np.zeros((*first.shape[:2], size + 3), np.float32)
+    return np.concatenate([first[..., :size], nothing, first[..., size:]], axis=-1)
+
+
+def stacked_hyper(kind: type, each: Sequence[Settings]) -> Any:
+    """The numbers of `kind` from the settings of each member, [M] each."""
+    flat = [settings.flat() for settings in each]
+    missing = kind._field_defaults  # such as settings of another form of uncertainty
+    numbers = {
+        name: [float(own.get(name, missing.get(name))) for own in flat] for name in kind._fields
+    }
+    return kind(**{name: jnp.array(values, jnp.float32) for name, values in numbers.items()})

@@ -1,0 +1,168 @@
+"""From a configuration to a population whose episodes are in worlds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from drspcrl.config.worlds import WorldSettings
+from drspcrl.divergences import KL
+from drspcrl.divergences.registry import divergence_class
+from drspcrl.envs.registry import make, task_names
+from drspcrl.errors import InputError
+from drspcrl.learners.worlds import CANDIDATES, Worlds, WorldStrength
+from drspcrl.training.collector import Collector
+from drspcrl.training.settings import Settings
+from drspcrl.worlds.episodes import EpisodeWorlds, Roles
+from drspcrl.worlds.model import WorldModel, sensor_spread, world_model
+from drspcrl.worlds.own import check_set_world, random_observations
+
+if TYPE_CHECKING:
+    from drspcrl.training.config import TrainConfig
+
+
+def measured(config: "TrainConfig") -> "TrainConfig":
+    """The configuration with the unit of each reading's noise, measured where it is relative.
+
+    Raises:
+        InputError: a reading that never changes.
+    """
+    worlds = config.declared
+    if worlds is None or not in_worlds(config) or not isinstance(worlds.sensor_unit, str):
+        return config
+    absolute = worlds.sensor_unit == "absolute" or not (worlds.sensor or worlds.bias)
+    known = isinstance(config.env, str) and config.env.removesuffix("-v5") in task_names()
+    if absolute or (worlds.sensor_unit == "auto" and known):
+        return config
+    spread = sensor_spread(random_observations(str(config.env)))
+    rounded = tuple(float(f"{size:.6g}") for size in spread)
+    found = replace(config, worlds=replace(worlds, sensor_unit=rounded))
+    return found.as_begun(config.began).read_from(config.worlds_file)
+
+
+def in_worlds(config: "TrainConfig") -> bool:
+    """Whether any member is trained in worlds."""
+    return config.declared is not None and not all(member.plain for member in config.members)
+
+
+def task_worlds(config: "TrainConfig", collector: Collector) -> WorldModel:
+    """The worlds that a configuration declares, on its task.
+
+    Raises:
+        InputError: the task has nothing of what is declared.
+    """
+    declared = config.declared
+    assert declared is not None
+    physics = collector.env.simulation.physics
+    unit = None
+    if not isinstance(declared.sensor_unit, str):
+        unit = np.array(declared.sensor_unit)
+        if unit.shape != (collector.observation_size,):
+            raise InputError(
+                f"worlds: sensor_unit has {unit.size} numbers, and {config.env} has "
+                f"{collector.observation_size} readings; give one for each"
+            )
+    return world_model(
+        declared,
+        None if physics is None else physics.components,
+        collector.observation_size,
+        collector.action_size,
+        unit,
+    )
+
+
+def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarray) -> WorldModel:
+    """Let every coming episode of a population be in a world.
+
+    Args:
+        config: the training.
+        collector: its environments.
+        epsilon: the radius that each member begins with.
+    """
+    model = task_worlds(config, collector)
+    if model.parameters:
+        alone = make(str(config.env), 1)
+        try:
+            check_set_world(alone, model.parameters)
+        finally:
+            alone.close()
+    each = [config.settings_of(member) for member in config.members]
+    numbers = [_of_worlds(own) for own in each]
+    budgets = _budgets(config, each)
+    assert config.declared is not None
+    config.declared.check_reach(max(budgets))
+    worlds = EpisodeWorlds(
+        model,
+        collector.env,
+        [member.seed for member in config.members],
+        budgets,
+        [Roles(own.probe_every, own.anchor_every) for own in numbers],
+        [own.learner.discount for own in each],
+        candidates=CANDIDATES if _sampled(config) else 0,
+    )
+    worlds.set_radius(epsilon)
+    collector.enter(worlds)
+    return model
+
+
+def world_uncertainty(
+    config: "TrainConfig", model: WorldModel, epsilon: np.ndarray
+) -> tuple[Worlds, WorldStrength]:
+    """What the members' learners are made with, and the numbers in which members differ."""
+    each = [config.settings_of(member) for member in config.members]
+    budgets = np.array(_budgets(config, each), np.float32)
+    tilts = _tilts(config)
+    shared = _of_worlds(config.resolved)
+    ball = divergence_class(shared.divergence).for_learners()
+    form = Worlds(
+        model,
+        divergence=ball if ball.on_support else KL.for_learners(),
+        tilted=bool(tilts.any()),
+        weighted=shared.tilt_form == "weighted",
+        at_starts=shared.price_states == "starts",
+        bounded=shared.bounded_targets,
+    )
+    radius = np.where(budgets > 0, epsilon, 0.0).astype(np.float32)
+    return form, WorldStrength(radius, budgets, tilts)
+
+
+def _tilts(config: "TrainConfig") -> np.ndarray:
+    """τ of each member, 0 for one that is trained without worlds."""
+    pairs = [(member, config.settings_of(member)) for member in config.members]
+    return np.array(
+        [0.0 if member.plain else _of_worlds(own).tilt for member, own in pairs], np.float32
+    )
+
+
+def _sampled(config: "TrainConfig") -> bool:
+    """Whether the worlds of some member are drawn by a tilt."""
+    form = _of_worlds(config.resolved).tilt_form
+    return form == "sampled" and bool(_tilts(config).any())
+
+
+def _of_worlds(settings: Settings) -> WorldSettings:
+    assert settings.worlds is not None
+    return settings.worlds
+
+
+def _budgets(config: "TrainConfig", each: Sequence[Settings]) -> list[float]:
+    pairs = zip(config.members, each, strict=True)
+    return [0.0 if member.plain else own.curriculum.epsilon_budget for member, own in pairs]
+
+
+def show_worlds(model: WorldModel, budget: float, console: Console) -> None:
+    """What is trained against, in the user's units."""
+    law = "radii uniform up to ε" if model.ball else "all at radius ε"
+    table = Table(
+        *("what differs", "unit", f"at ε = {budget:g}"),
+        title=f"worlds of the training, drawn once an episode ({law})",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for row in model.describe(budget):
+        table.add_row(*row)
+    console.print(table)

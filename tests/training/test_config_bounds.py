@@ -1,0 +1,53 @@
+"""Values that nobody means: refused at once, and told in a short line."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from drspcrl import display
+from drspcrl.errors import InputError
+from drspcrl.training import TrainConfig
+from drspcrl.training.progress import Progress
+
+BOMB = [["x" * 1000] * 1000] * 1000
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"out": ""}, "out is empty"),
+        ({"out": " "}, "out is empty"),
+        ({"out": 3}, "out is 3; give a folder"),
+        ({"out": "a\0b"}, "a folder's name has no null byte"),
+        ({"evaluate_episodes": 10**25}, "give at most 1,000,000"),
+        ({"evaluate_episodes": 10**5000}, "a whole number of 5001 digits; give at most"),
+        ({"steps": -(10**5000)}, "steps is a whole number of 5001 digits"),
+        ({"seeds": (10**5000,)}, "seed is a whole number of 5001 digits"),
+        ({"settings": BOMB}, "settings are"),
+        ({"settings": {"hidden": BOMB}}, "hidden is"),
+        ({"settings": {"critic_lr": BOMB}}, "critic_lr is"),
+        ({"settings": {"x" * 10**6: 1}}, "has no setting"),
+        ({"methods": (BOMB,)}, "method is"),
+        ({"time_limit": BOMB}, "time_limit is"),
+        ({"device": "\x1b[31m"}, r"device is '\\x1b\[31m'"),
+    ],
+)
+def test_refused_in_a_short_line(changes, message):
+    given = {"env": "Pendulum-v1", "algorithm": "sac", "out": Path("runs"), "steps": 1000}
+    with pytest.raises(InputError, match=message) as refused:
+        TrainConfig(**(given | changes))
+    assert len(str(refused.value)) < 2500
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_name_of_a_method_is_no_markup(terminal, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    console = display.literal_console()
+    console.file, console._force_terminal = io.StringIO(), terminal
+    with Progress(["mine[/b]:X\x1b[2J", "[red]red:X"], 64, console) as progress:
+        row = {"step": 64, "episode_return": 1.0, "steps_per_second": 1.0}
+        progress.show([row, row])
+    told = console.file.getvalue()
+    assert r"mine[/b]:X\x1b[2J" in told
+    assert "[red]red:X" in told
