@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from drspcrl.learners.slots import observation_slots
 
+from drspcrl.config.learners import observation_slots
 from drspcrl.runfolder.checkpoint import Store
 
 ENVS, OBSERVATION, ACTION = 8, 17, 6

@@ -15,14 +15,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from drspcrl.baselines.wr2l import Adversary, Settings, State
+from drspcrl.baselines.wr2l import Adversary, State
 from drspcrl.baselines.wr2l.trials import Act
+from drspcrl.config.baselines import WR2LSettings
 from drspcrl.envs import make
 from drspcrl.policy import load_policy
 from drspcrl.runfolder.runs import read_run
 
 
-def adversary(env: str, seeds: Sequence[int], settings: Settings) -> Adversary:
+def adversary(env: str, seeds: Sequence[int], settings: WR2LSettings) -> Adversary:
     """One adversary for each seed, all with the same settings."""
     return Adversary(make(env, len(seeds) * 2 * settings.pairs), seeds, [settings] * len(seeds))
 
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4, help="adversaries to average over")
     given = parser.parse_args()
     policy, env = load_policy(given.run), read_run(given.run).environment
-    seeds, base = list(range(given.seeds)), Settings()
+    seeds, base = list(range(given.seeds)), WR2LSettings()
 
     def act(observations: np.ndarray) -> np.ndarray:
         return np.stack([policy(own) for own in observations])

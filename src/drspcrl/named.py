@@ -1,7 +1,7 @@
 """Code that a user names as `module:name`: imported because the user said so, and never otherwise.
 
 A run folder's own word is not enough, because the folder may come from anywhere; see
-`drspcrl.runfolder.runs.refuse_imports` and `import_trusted`.
+`refuse_imports` and `import_trusted`.
 """
 
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 
 _WHERE = "the Python path and the working directory"
@@ -71,6 +72,27 @@ def name_of(function: Callable[..., Any]) -> str | None:
     if module in ("__main__", "__mp_main__"):
         module = _main()
     return None if module is None else f"{module}:{name}"
+
+
+def refuse_imports(name: Any, trust: Collection[str], where: str = "run") -> None:
+    """Refuse a name from a folder or file that would import code, unless the user named it too.
+
+    Methods such as `my_module:MyCurriculum` and Gymnasium ids such as `my_module:My-v0` import a
+    module. What a user types may do so; what a folder from elsewhere says must not.
+
+    Args:
+        name: what is named there.
+        trust: what the user typed.
+        where: what names it, in words.
+
+    Raises:
+        InputError: the name has a module in it and is not trusted.
+    """
+    if isinstance(name, str) and ":" in name and name not in trust:
+        raise InputError(
+            f"the {where} names {shown(name)}, whose module would be imported; if you trust that "
+            f"code, say so with --trust {brief(name)}"
+        )
 
 
 def import_trusted(name: Any, trust: Collection[str]) -> None:

@@ -11,7 +11,7 @@ import tyro
 
 from drspcrl.cli.evaluate import Evaluate
 from drspcrl.errors import InputError
-from drspcrl.evaluation import EvaluationTable, suite_names
+from drspcrl.evaluation import SUITES, EvaluationTable
 from drspcrl.policy import Policy, save_policy
 
 
@@ -107,7 +107,7 @@ def test_help_names_every_suite(capsys):
         run_command("--help")
     assert stopped.value.code == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in suite_names())
+    assert all(name in out for name in SUITES)
 
 
 def test_what_the_suite_asks_of_a_task_that_has_it_not_is_one_line(run_folder, capsys):

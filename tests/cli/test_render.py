@@ -29,7 +29,7 @@ def test_worlds_are_inside_of_what_goes_wrong_in_them():
         (("mass=heavy",), (), "e.g. mass:torso=1.5"),
         (("mass=nan",), (), "not understood"),
         (("mass=0",), (), "physics scale level is 0"),
-        ((), ("actoin=0.3",), "'actoin' is unknown; choose from action, observation"),
+        ((), ("actoin=0.3",), "perturbation is 'actoin'; choose one of action, observation"),
         ((), ("action=2",), "between 0 and 1"),
     ],
 )

@@ -2,7 +2,7 @@ import pytest
 
 from drspcrl.envs import make
 from drspcrl.errors import InputError
-from drspcrl.evaluation import Suite, episode_seed, load_suite, suite_names
+from drspcrl.evaluation import SUITES, Suite, episode_seed, load_suite
 from drspcrl.perturbations import Perturbation, parse
 
 TASKS = ("Hopper", "HalfCheetah", "Walker2d", "Humanoid")
@@ -24,7 +24,7 @@ def test_the_papers_suite_is_nominal_and_three_kinds_at_five_levels():
     ]
 
 
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", SUITES)
 def test_every_shipped_suite_fits_every_task_and_says_what_it_is(name):
     suite = load_suite(name)
     assert suite.name == name
@@ -67,8 +67,11 @@ settings:
         ("settings: []", "has no settings"),
         ("settings: [none, none]", "has none twice"),
         ("settings: [action=0.1, {perturbation: action, levels: [0.1]}]", "action=0.1 twice"),
-        ("settings: [none, wind=3]", "setting 2: perturbation 'wind' is unknown"),
-        ("settings: [{perturbation: wind, levels: [3]}]", "'wind' is unknown; choose from action"),
+        ("settings: [none, wind=3]", "setting 2: perturbation is 'wind'; choose one of"),
+        (
+            "settings: [{perturbation: wind, levels: [3]}]",
+            "perturbation is 'wind'; choose one",
+        ),
         ("settings: [{perturbation: [a], levels: [3]}]", "give a name"),
         ("settings: [{perturbation: action, level: 3}]", "needs levels, perturbation"),
         ("settings: [{perturbation: action, levels: 3}]", "give a list of numbers"),
@@ -88,7 +91,7 @@ def test_a_wrong_suite_file_is_refused_with_the_reason(tmp_path, text, message):
 
 
 def test_unknown_suites_name_the_known_ones(tmp_path):
-    with pytest.raises(InputError, match=r"'papper' is unknown; choose from .*paper"):
+    with pytest.raises(InputError, match=r"suite is 'papper'; choose one of .*paper"):
         load_suite("papper")
     with pytest.raises(InputError, match="cannot be read"):
         load_suite(tmp_path / "none.yaml")

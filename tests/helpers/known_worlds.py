@@ -66,7 +66,6 @@ class Known:
     def __init__(self, algorithm: str, ρ: float, steps: int, probe_every: int = 8, **changes):
         self.algorithm, self._steps = algorithm, steps
         settings = resolve(algorithm, SHARED | LEARNING[algorithm] | changes, steps, "worlds")
-        settings |= {"actor_lr": 0.0, "temperature_lr": 0.0}
         collector = Collector("probe/world", (0,), settings.learner.envs_per_member)
         roles = [Roles(probe_every, 8)]
         model = known_model()
@@ -79,6 +78,9 @@ class Known:
         self.loop: Any = make_loop(
             *(algorithm, settings, collector, (0,), steps, cpu, cpu), worlds=against
         )
+        hyper = self.loop.hyper
+        rates = {"actor_lr", "temperature_lr"} & set(hyper._fields)
+        self.loop.hyper = hyper._replace(**{name: 0 * getattr(hyper, name) for name in rates})
         self._fix()
 
     def train(self) -> "Known":

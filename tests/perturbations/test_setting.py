@@ -7,7 +7,7 @@ import pytest
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation import Suite, noise
-from drspcrl.perturbations import KINDS, Perturbation, as_parts, grid, label, parse, sweep
+from drspcrl.perturbations import PERTURBATIONS, Perturbation, as_parts, grid, label, parse, sweep
 
 SETTINGS = [
     (None, "none"),
@@ -44,7 +44,7 @@ def test_labels_have_every_digit():
 
 def test_every_kind_that_draws_has_a_stream_of_its_own():
     """Two kinds with one stream would draw the same numbers."""
-    kernels = {name: kind.Kernel for name, kind in KINDS.items()}
+    kernels = {name: PERTURBATIONS.load(name).Kernel for name in PERTURBATIONS}
     draws = {name for name, kernel in kernels.items() if "self.draws" in getsource(kernel)}
     assert draws == {name for name, kernel in kernels.items() if kernel.stream != 0}
     streams = [kernels[name].stream for name in draws]
@@ -58,7 +58,7 @@ def test_every_kind_that_draws_has_a_stream_of_its_own():
     [
         ("action", "'action' is not understood"),
         ("action=much", "'action=much' is not understood"),
-        ("gravity=2", "'gravity' is unknown; choose from action, observation, environment"),
+        ("gravity=2", "perturbation is 'gravity'; choose one of action, observation, environment"),
         ("action=2", "between 0 and 1"),
         ("push[speed=1]=2", r"settings \['speed'\]; it takes \['body', 'direction', 'frequency'\]"),
         ("scale=2", r"of which \['parameter'\] are needed"),
@@ -91,7 +91,7 @@ def test_a_sweep_is_a_grid_of_one():
 
 
 def test_names_are_those_of_the_papers_table():
-    assert {"action", "observation", "environment"} <= set(KINDS)
+    assert {"action", "observation", "environment"} <= set(PERTURBATIONS)
 
 
 def test_the_parameters_of_physics_noise_are_recorded():

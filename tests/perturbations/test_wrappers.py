@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 from drspcrl.errors import InputError
 from drspcrl.perturbations import (
-    KINDS,
+    PERTURBATIONS,
     ActionDelay,
     ActionNoise,
     ExternalPush,
@@ -37,7 +37,7 @@ ALL_NESTED = tuple(EXAMPLES.values())
 
 
 def test_every_kind_has_an_example():
-    assert set(EXAMPLES) == set(KINDS)
+    assert set(EXAMPLES) == set(PERTURBATIONS)
 
 
 def rollout(env: gymnasium.Env, seed: int | None = None, steps: int = 30) -> np.ndarray:
@@ -83,11 +83,11 @@ def test_the_seed_decides_everything(setting):
     assert not np.array_equal(one, rollout(env, seed=6))
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", PERTURBATIONS)
 def test_each_kind_changes_something_and_its_nominal_level_nothing(name):
     plain = rollout(gymnasium.make("Hopper-v5"), seed=5)
     example = EXAMPLES[name]
-    nominal = Perturbation(name, KINDS[name].Kernel.nominal, example.settings)
+    nominal = Perturbation(name, PERTURBATIONS.load(name).Kernel.nominal, example.settings)
     unchanged = rollout(nominal.wrap(gymnasium.make("Hopper-v5")), seed=5)
     assert unchanged.tobytes() == plain.tobytes()
     changed = rollout(example.wrap(gymnasium.make("Hopper-v5")), seed=5)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from drspcrl.config.learners import PPOSettings
 from drspcrl.divergences import KL, ChiSquared, Divergence, TotalVariation
 from drspcrl.envs.probe import finite
 from drspcrl.learners import PPO, PPOHyper
@@ -79,8 +80,8 @@ def population(
     uncertainty = Strength(np.array(EPSILONS, np.float32), Scales(zeros, zeros, zeros))
     seeds, cpu = range(len(EPSILONS)), jax.devices("cpu")[0]
     collector = Collector("finite", seeds, ENVS)
-    settings = {"rollout_size": ENVS * LENGTH}
-    return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, cpu, uncertainty)
+    settings = PPOSettings(envs_per_member=ENVS, rollout_size=ENVS * LENGTH, minibatches=8)
+    return OnPolicyLoop(learner, hyper, collector, seeds, settings, steps, cpu, cpu, uncertainty)
 
 
 def critics(loop: OnPolicyLoop) -> np.ndarray:

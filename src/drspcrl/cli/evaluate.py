@@ -46,12 +46,14 @@ class Evaluate:
     def run(self) -> None:
         """Evaluate; exit with code 1 if a run had to be left out, 2 if it was the only one."""
         from drspcrl.errors import InputError
-        from drspcrl.evaluation import evaluate_runs
+        from drspcrl.evaluation import evaluate_runs, load_suite
         from drspcrl.policy import load_policy
 
+        # What is typed here may import a module; what a folder or file says may not.
+        suite = load_suite(self.suite, (*self.trust, self.suite))
         results = []
         for result in evaluate_runs(
-            self.dir, load_policy, self.suite, self.episodes, self.seed,
+            self.dir, load_policy, suite, self.episodes, self.seed,
             policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
             deterministic=not self.stochastic, threads=self.threads, jobs=self.jobs,
             show="lines", trust=self.trust,

@@ -102,9 +102,9 @@ class Stress:
 
     def _run_folder(self, given: Path) -> "tuple[Policy, str, dict[str, Any], Path, Any]":
         from drspcrl.errors import InputError
-        from drspcrl.named import import_trusted
+        from drspcrl.named import import_trusted, refuse_imports
         from drspcrl.policy import POLICY_FILE, load_policy
-        from drspcrl.runfolder.runs import read_run, refuse_imports
+        from drspcrl.runfolder.runs import read_run
 
         folder, file = (given.parent, given) if given.is_file() else (given, given / POLICY_FILE)
         if not folder.is_dir():

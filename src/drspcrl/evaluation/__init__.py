@@ -13,10 +13,11 @@ _EXPORTS = {
     "evaluate_policies": "drspcrl.evaluation.evaluator",
     "evaluate_runs": "drspcrl.evaluation.folders",
     "load_suite": "drspcrl.evaluation.suite_file",
-    "suite_names": "drspcrl.evaluation.suite_file",
+    "SUITES": "drspcrl.evaluation.suite_file",
 }
 
 __all__ = [
+    "SUITES",
     "EvaluationTable",
     "Outcome",
     "Policy",
@@ -26,7 +27,6 @@ __all__ = [
     "evaluate_policies",
     "evaluate_runs",
     "load_suite",
-    "suite_names",
 ]
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from drspcrl.evaluation.evaluator import Outcome, evaluate, evaluate_policies
     from drspcrl.evaluation.folders import evaluate_runs
     from drspcrl.evaluation.suite import Suite, episode_seed
-    from drspcrl.evaluation.suite_file import load_suite, suite_names
+    from drspcrl.evaluation.suite_file import SUITES, load_suite
     from drspcrl.evaluation.table import EvaluationTable
 
 

@@ -61,7 +61,7 @@ def evaluate(
             an object with Stable-Baselines3's `predict`.
         env: `Hopper`, `HalfCheetah`, `Walker2d`, `Humanoid`, any Gymnasium id with Box spaces, or
             a function that makes such an environment.
-        suite: A name (see `suite_names`), a path of a YAML file, or a `Suite`.
+        suite: A name (see `SUITES`), a path of a YAML file, or a `Suite`.
         episodes: Episodes for each setting.
         seed: Where all randomness comes from.
         deterministic: Passed on to `predict`.

@@ -16,8 +16,8 @@ from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
 from drspcrl.files import read_bytes, remove_asides
-from drspcrl.named import import_trusted
-from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, find_runs, read_run, refuse_imports
+from drspcrl.named import import_trusted, refuse_imports
+from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, find_runs, read_run
 
 # What makes an evaluation another one; versions and the like are recorded, not compared.
 _REQUEST = ("settings", "episodes", "seed", "deterministic", "clip", "policy_sha256")
@@ -80,7 +80,7 @@ def evaluate_runs(
     Raises:
         InputError: No runs there, or arguments that do not fit.
     """
-    suite = load_suite(suite)
+    suite = load_suite(suite, trust)
     check_numbers(episodes=episodes, seed=seed, threads=threads)
     processes_for(jobs, 1, threads)
     request = {

@@ -1,7 +1,7 @@
 """Suites as YAML files: those of the package, in `suites/`, and the user's own of the same form."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,11 @@ from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation.suite import Suite
 from drspcrl.files import read_text
+from drspcrl.named import refuse_imports
 from drspcrl.perturbations import Perturbation, Setting, grid, parse
 from drspcrl.perturbations.setting import MOST_POINTS
 from drspcrl.reading import MOST_YAML, parse_yaml
+from drspcrl.registry import Entry, Registry
 
 _FORMS = (
     "write a setting in words (none, action=0.3), {perturbation: NAME, levels: [...]} with "
@@ -20,38 +22,50 @@ _FORMS = (
 )
 
 
-def suite_names() -> tuple[str, ...]:
-    """The suites that come with the package."""
+class ShippedSuite(Entry):
+    """A suite that comes with the package: one file in `suites/`."""
+
+    def load(self) -> Suite:
+        """The suite, read anew."""
+        return _shipped(self.label)
+
+
+def _entries() -> dict[str, Entry]:
     files = (resources.files("drspcrl.evaluation") / "suites").iterdir()
-    return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".yaml")))
+    names = sorted(Path(file.name).stem for file in files if file.name.endswith(".yaml"))
+    return {name: ShippedSuite(f"suites/{name}.yaml", name, "") for name in names}
 
 
-def load_suite(suite: str | Path | Suite) -> Suite:
+SUITES = Registry("suite", _entries(), own="module:name, or the path of a YAML file")
+
+
+def load_suite(suite: str | Path | Suite, trust: Collection[str] = ()) -> Suite:
     """Find a suite by its name, or read one from a YAML file.
 
     Args:
-        suite: `paper`, `quick`, … (see `suite_names`), a path that ends in `.yaml` or `.yml`, or a
-            suite, which is returned as it is.
+        suite: `paper`, `quick`, … (see `SUITES`), a path that ends in `.yaml` or `.yml`, a suite,
+            which is returned as it is, or the `module:name` of one.
+        trust: names of the form `module:name` that may be imported: of a suite, or of kinds of
+            perturbation in a file.
 
     Raises:
         InputError: An unknown name, or a file that is missing or not as it should be.
     """
     if isinstance(suite, Suite):
         return suite
-    if isinstance(suite, str) and suite in suite_names():
-        return _shipped(suite)
     path = Path(suite)
     if path.suffix not in (".yaml", ".yml"):
-        raise InputError(
-            f"suite {shown(str(suite))} is unknown; choose from {', '.join(suite_names())}, or "
-            "give the path of your own YAML file"
-        )
+        refuse_imports(str(suite), trust, "command")
+        found = SUITES.load(str(suite))
+        if not isinstance(found, Suite):
+            raise InputError(f"suite {shown(str(suite))} is no drspcrl.evaluation.Suite")
+        return found
     try:
         text = read_text(path, follow=True, most=MOST_YAML)
     except (OSError, ValueError) as error:
         raise InputError(f"suite file {brief(path)} cannot be read: {brief(error)}") from None
-    found = _parsed(text, path.stem, str(path))
-    if found.name in suite_names() and found.labels != _shipped(found.name).labels:
+    found = _parsed(text, path.stem, str(path), trust)
+    if found.name in SUITES and found.labels != _shipped(found.name).labels:
         # Its results would pass for those of the suite everybody knows by that name.
         raise InputError(
             f"suite file {path} has the name of the package's suite {found.name!r} but other "
@@ -65,7 +79,7 @@ def _shipped(name: str) -> Suite:
     return _parsed(file.read_text(encoding="utf-8"), name, f"suite {name}")
 
 
-def _parsed(text: str, name: str, source: str) -> Suite:
+def _parsed(text: str, name: str, source: str, trust: Collection[str] = ()) -> Suite:
     try:
         content = parse_yaml(text)
     except InputError as error:
@@ -77,7 +91,7 @@ def _parsed(text: str, name: str, source: str) -> Suite:
     settings: list[Setting] = []
     for position, item in enumerate(items, start=1):
         try:
-            settings += _settings(item)
+            settings += _settings(item, trust)
         except InputError as error:
             raise InputError(f"{source}, setting {position}: {error}") from None
         if len(settings) > MOST_POINTS:
@@ -85,10 +99,10 @@ def _parsed(text: str, name: str, source: str) -> Suite:
     return Suite(name, tuple(settings), " ".join(description.split()))
 
 
-def _settings(item: Any) -> list[Setting]:
+def _settings(item: Any, trust: Collection[str]) -> list[Setting]:
     """The settings that one item of the list stands for."""
     if isinstance(item, str):
-        return [parse(re.sub(r"\s", "", item))]
+        return [parse(re.sub(r"\s", "", item), trust)]
     if isinstance(item, Mapping) and "grid" in item:
         _check_keys(item, {"grid"}, set(), "a grid")
         return list(grid(_factors(item["grid"])))
@@ -100,6 +114,7 @@ def _settings(item: Any) -> list[Setting]:
                 f"perturbation is {shown(name)} and settings {shown(settings)}; give a name, "
                 "and names with values"
             )
+        refuse_imports(name, trust, "suite")
         return [Perturbation(name, level, settings) for level in _numbers(item["levels"])]
     raise InputError(f"{shown(item)} is not understood; {_FORMS}")
 

@@ -21,9 +21,9 @@ from drspcrl.experiments.population import Population
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
 from drspcrl.files import read_text, remove_asides, write_durably
+from drspcrl.named import refuse_imports
 from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.runfolder.checkpoint.lock import FolderLock
-from drspcrl.runfolder.runs import refuse_imports
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1

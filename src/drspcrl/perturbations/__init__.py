@@ -10,7 +10,7 @@ from drspcrl.perturbations.observation import (
 from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
 from drspcrl.perturbations.push import ExternalPush
 from drspcrl.perturbations.setting import (
-    KINDS,
+    PERTURBATIONS,
     Perturbation,
     Setting,
     as_parts,
@@ -23,7 +23,7 @@ from drspcrl.perturbations.setting import (
 from drspcrl.perturbations.wrapper import PerturbationWrapper
 
 __all__ = [
-    "KINDS",
+    "PERTURBATIONS",
     "ActionDelay",
     "ActionNoise",
     "ExternalPush",

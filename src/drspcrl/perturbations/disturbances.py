@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from drspcrl.perturbations.kernel import Context, Kernel
-from drspcrl.perturbations.setting import KINDS, Perturbation
+from drspcrl.perturbations.setting import Perturbation
 
 # (place in the nesting, occurrence of the kind inside it, kind and settings)
 Key = tuple[int, int, str]
@@ -41,7 +41,7 @@ class Disturbances:
             self._reassign(key, kernel, ids, wanted.get(key, {}))
 
     def _add(self, key: Key, part: Perturbation) -> None:
-        kernel = KINDS[part.name].Kernel(
+        kernel = part.wrapper.Kernel(
             self._context, layer=f"{key[0]:02d}-{part.kind}", **part.settings
         )
         self._kernels[key] = kernel

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from inspect import Parameter, signature
 from itertools import product
 from math import prod
@@ -13,30 +14,43 @@ import gymnasium
 
 from drspcrl.display import shown
 from drspcrl.errors import InputError
-from drspcrl.perturbations.action import ActionDelay, ActionNoise
-from drspcrl.perturbations.gusts import Gusts
-from drspcrl.perturbations.observation import (
-    ObservationBias,
-    ObservationDropout,
-    ObservationNoise,
-)
-from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
-from drspcrl.perturbations.push import ExternalPush
+from drspcrl.named import refuse_imports
 from drspcrl.perturbations.wrapper import PerturbationWrapper
 from drspcrl.reading import parse_json
+from drspcrl.registry import Entry, Registry
 
-# name in suites, tables and on the command line → wrapper; a new kind is one class and one line
-KINDS: dict[str, type[PerturbationWrapper]] = {
-    "action": ActionNoise,
-    "observation": ObservationNoise,
-    "environment": PhysicsNoise,
-    "scale": PhysicsScale,
-    "push": ExternalPush,
-    "gusts": Gusts,
-    "action_delay": ActionDelay,
-    "observation_dropout": ObservationDropout,
-    "observation_bias": ObservationBias,
-}
+_ROOM = "drspcrl.perturbations"
+PERTURBATIONS = Registry(
+    "perturbation",
+    {
+        "action": Entry(
+            f"{_ROOM}.action:ActionNoise", "Action noise, p", "random actions with probability p"
+        ),
+        "observation": Entry(
+            f"{_ROOM}.observation:ObservationNoise",
+            "Observation noise, σ",
+            "Gaussian noise on every reading",
+        ),
+        "environment": Entry(
+            f"{_ROOM}.physics:PhysicsNoise", "Physics noise, δ", "random physics, once an episode"
+        ),
+        "scale": Entry(
+            f"{_ROOM}.physics:PhysicsScale", "Physics scale", "one physics parameter times a factor"
+        ),
+        "push": Entry(f"{_ROOM}.push:ExternalPush", "Push", "pushes of the torso, now and then"),
+        "gusts": Entry(f"{_ROOM}.gusts:Gusts", "Gusts", "random forces on every body"),
+        "action_delay": Entry(
+            f"{_ROOM}.action:ActionDelay", "Action delay", "actions arrive steps later"
+        ),
+        "observation_dropout": Entry(
+            f"{_ROOM}.observation:ObservationDropout", "Dropout", "readings that stay as they were"
+        ),
+        "observation_bias": Entry(
+            f"{_ROOM}.observation:ObservationBias", "Sensor bias", "a constant error per reading"
+        ),
+    },
+)
+"""Names in suites, in tables and on the command line; one's own kind is `module:Class`."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,7 @@ class Perturbation:
     """One kind of perturbation at one level.
 
     Args:
-        name: a key of `KINDS`.
+        name: one of `PERTURBATIONS`, or one's own wrapper as `module:Class`.
         level: how strong; what it means and what it may be depends on the kind.
         settings: the further arguments of the kind's wrapper, as JSON-like data.
 
@@ -57,18 +71,19 @@ class Perturbation:
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        if self.name not in KINDS:
-            raise InputError(
-                f"perturbation {shown(self.name)} is unknown; choose from {', '.join(KINDS)}"
-            )
-        KINDS[self.name].Kernel.check_level(self.level)
-        parameters = _settings_of(self.name)
+        self.wrapper.Kernel.check_level(self.level)
+        parameters = _settings_of(self.wrapper)
         required = {k for k, default in parameters.items() if default is Parameter.empty}
         if not required <= set(self.settings) <= set(parameters):
             raise InputError(
                 f"perturbation {self.name!r} got settings {shown(sorted(self.settings))}; it takes "
                 f"{sorted(parameters) or 'none'}, of which {sorted(required) or 'none'} are needed"
             )
+
+    @property
+    def wrapper(self) -> type[PerturbationWrapper]:
+        """The Gymnasium wrapper of this kind."""
+        return _wrapper_class(self.name)
 
     @property
     def kind(self) -> str:
@@ -82,18 +97,29 @@ class Perturbation:
 
     def record(self) -> dict[str, Any]:
         """Name, level and all settings, defaults included, to be kept with a result."""
-        settings = {**_settings_of(self.name), **self.settings}
+        settings = {**_settings_of(self.wrapper), **self.settings}
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
         return {"name": self.name, "level": self.level, "settings": plain}
 
     def wrap(self, env: gymnasium.Env) -> PerturbationWrapper:
         """The Gymnasium environment with this perturbation."""
-        return KINDS[self.name](env, self.level, **self.settings)
+        return self.wrapper(env, self.level, **self.settings)
 
 
-def _settings_of(name: str) -> dict[str, Any]:
-    parameters = list(signature(KINDS[name].__init__).parameters.values())
+def _settings_of(wrapper: type[PerturbationWrapper]) -> dict[str, Any]:
+    parameters = list(signature(wrapper.__init__).parameters.values())
     return {parameter.name: parameter.default for parameter in parameters[3:]}
+
+
+@cache
+def _wrapper_class(name: str) -> type[PerturbationWrapper]:
+    found = PERTURBATIONS.load(name)
+    if not (isinstance(found, type) and issubclass(found, PerturbationWrapper)):
+        raise InputError(
+            f"perturbation {shown(name)} is no subclass of "
+            "drspcrl.perturbations.PerturbationWrapper; docs/perturbations.md has an example"
+        )
+    return found
 
 
 Setting = Perturbation | Sequence[Perturbation] | None
@@ -137,11 +163,16 @@ def number(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def parse(text: str) -> tuple[Perturbation, ...]:
-    """The setting that `label` writes as `text`, e.g. `action=0.3,scale[mass:torso]=0.5`."""
+def parse(text: str, trust: Collection[str] | None = None) -> tuple[Perturbation, ...]:
+    """The setting that `label` writes as `text`, e.g. `action=0.3,scale[mass:torso]=0.5`.
+
+    Args:
+        text: the setting in words.
+        trust: kinds `module:Class` that may be imported; None for all, where a user typed `text`.
+    """
     if text == "none":
         return ()
-    return tuple(_parse_one(item) for item in _split(text))
+    return tuple(_parse_one(item, trust) for item in _split(text))
 
 
 def _split(text: str) -> list[str]:
@@ -156,10 +187,12 @@ def _split(text: str) -> list[str]:
     return items
 
 
-def _parse_one(item: str) -> Perturbation:
-    match = re.fullmatch(r"(\w+)(?:\[(.+)\])?=([^=\]]+)", item)
+def _parse_one(item: str, trust: Collection[str] | None) -> Perturbation:
+    match = re.fullmatch(r"([\w.]+(?::\w+)?)(?:\[(.+)\])?=([^=\]]+)", item)
     try:
         name, inner, level = match.groups() if match else ("", "", item)
+        if trust is not None:
+            refuse_imports(name, trust, "suite")
         return Perturbation(name, float(level), _parse_settings(inner or ""))
     except InputError:
         raise

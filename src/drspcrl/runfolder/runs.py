@@ -11,7 +11,7 @@ import hashlib
 import io
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from drspcrl import files, variants
-from drspcrl.display import brief, shown
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.reading import MOST_JSON, MOST_YAML, parse_json, parse_yaml
 from drspcrl.runfolder import packed
@@ -32,22 +32,6 @@ DEFAULT_SUITE = "paper"
 EVALUATION_COLUMNS = ("perturbation", "level", "episode", "return", "length")
 RUN_FOLDER_NAME = re.compile(r".+-.+-.+-s\d+")
 REPORT_MARKER = "report.json"
-
-
-def refuse_imports(name: Any, trust: Collection[str]) -> None:
-    """Refuse a name from a run folder that would import code, unless the user has named it too.
-
-    Methods such as `my_module:MyCurriculum` and Gymnasium ids such as `my_module:My-v0` import a
-    module. What a user types may do so; what a folder from elsewhere says must not.
-
-    Raises:
-        InputError: the name has a module in it and is not trusted.
-    """
-    if isinstance(name, str) and ":" in name and name not in trust:
-        raise InputError(
-            f"the run names {shown(name)}, whose module would be imported; if you trust that code, "
-            f"say so with --trust {brief(name)}"
-        )
 
 
 @dataclass(frozen=True)

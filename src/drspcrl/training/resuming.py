@@ -10,9 +10,9 @@ from rich.console import Console
 from drspcrl import variants
 from drspcrl.display import literal_console, shown
 from drspcrl.errors import InputError
-from drspcrl.named import import_trusted
+from drspcrl.named import import_trusted, refuse_imports
 from drspcrl.runfolder.checkpoint import Saved, Store
-from drspcrl.runfolder.runs import METRICS_FILE, find_runs, read_config, read_info, refuse_imports
+from drspcrl.runfolder.runs import METRICS_FILE, find_runs, read_config, read_info
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.facts import version_changes
 from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty

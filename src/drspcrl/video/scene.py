@@ -10,8 +10,8 @@ from PIL import Image
 
 from drspcrl.envs import BatchEnv, make, task_names
 from drspcrl.errors import InputError
+from drspcrl.named import refuse_imports
 from drspcrl.physics.engine import mujoco
-from drspcrl.runfolder.runs import refuse_imports
 from drspcrl.video.graphics import open_renderer
 
 _CAMERA = "track"  # Gymnasium's models have it; it follows the robot
