@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from drspcrl import variants
 from drspcrl.display import brief, counted, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.grid import Grid
@@ -24,6 +23,7 @@ from drspcrl.files import read_text, remove_asides, write_durably
 from drspcrl.named import refuse_imports
 from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.runfolder.checkpoint.lock import FolderLock
+from drspcrl.training.settings import named_parts
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
@@ -248,7 +248,7 @@ def _damaged(path: Path, reason: str) -> InputError:
 def _piece(entry: Mapping[str, Any], trust: Collection[str]) -> Piece:
     described = entry["population"]
     # Before the population is made, which looks its methods up.
-    for name in (described["env"], *map(_method, described["methods"])):
+    for name in named_parts(described):
         refuse_imports(name, trust)
     population, states = Population.of(described), entry["runs"]
     # The folders follow from the population, whatever the file says.
@@ -259,7 +259,3 @@ def _piece(entry: Mapping[str, Any], trust: Collection[str]) -> Piece:
     if not 0 <= float(seconds) < math.inf or int(attempts) < 0:
         raise InputError(f"a piece of it took {shown(seconds)} seconds")
     return Piece(population, runs, int(attempts), brief(error), float(seconds))
-
-
-def _method(text: Any) -> str:
-    return variants.parse(text).method if isinstance(text, str) else ""

@@ -98,7 +98,7 @@ class Population:
     @property
     def group(self) -> str:
         """The folder of its runs: task, learner and settings in letters, digits and `_ . -`."""
-        name = f"{_safe(self.env)}-{self.algorithm}"
+        name = f"{_safe(self.env)}-{_safe(self.algorithm)}"
         if not self.settings:
             return name
         pairs = sorted(self.settings.items())

@@ -153,9 +153,11 @@ def algorithm_in(algorithm: str, uncertainty: str) -> str:
 
 def algorithm_label(algorithm: str) -> str:
     """The algorithm's name in tables and figures."""
-    name, colon, uncertainty = algorithm.partition(":")
-    shown = ALGORITHM_LABELS.get(name, name)
-    return f"{shown} · {uncertainty}" if colon else shown
+    name, _, uncertainty = algorithm.rpartition(":")
+    both = uncertainty in ("worlds", "transitions")
+    name = name if both else algorithm
+    shown = ALGORITHM_LABELS.get(name, name.rpartition(":")[2])
+    return f"{shown} · {uncertainty}" if both else shown
 
 
 def ordered_algorithms(names: Iterable[str]) -> list[str]:

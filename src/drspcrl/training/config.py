@@ -226,9 +226,9 @@ class TrainConfig:
     def folder(self, member: Member) -> Path:
         """The run folder of a member."""
         # An id such as "ALE/Pong" or a hostile one must not leave the output folder or hide in it.
-        env = re.sub(r"[^\w.-]", "_", str(self.env)).lstrip(".")
+        task = re.sub(r"[^\w.-]", "_", f"{self.env}-{self.algorithm}").lstrip(".")
         method = variants.folder_name(member.variant)
-        return self.out / f"{env}-{self.algorithm}-{method}-s{member.seed}"
+        return self.out / f"{task}-{method}-s{member.seed}"
 
     def describe(self, member: Member) -> dict[str, Any]:
         """Everything about one member's run as plain data, for its config.yaml."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.console import Console
 
-from drspcrl import variants
 from drspcrl.display import literal_console, shown
 from drspcrl.errors import InputError
 from drspcrl.named import import_trusted, refuse_imports
@@ -18,6 +17,7 @@ from drspcrl.training.facts import version_changes
 from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty
 from drspcrl.training.run import Trainer, ask_for_determinism, one_line_for_the_disk
 from drspcrl.training.saving import newest_common
+from drspcrl.training.settings import named_parts
 
 
 def resume(
@@ -105,13 +105,9 @@ def _check_known(empty: Sequence[Path], found: Sequence[TrainConfig]) -> None:
 
 
 def _refuse_code(described: Mapping[str, Any], trust: Collection[str]) -> None:
-    refuse_imports(described.get("env"), trust)
+    for name in named_parts(described):
+        refuse_imports(name, trust)
     import_trusted(described.get("env"), trust)
-    population = described.get("population")
-    methods = population.get("methods") if isinstance(population, Mapping) else None
-    for text in methods if isinstance(methods, list) else ():
-        if isinstance(text, str):
-            refuse_imports(variants.parse(text).method, trust)
 
 
 def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:

@@ -20,6 +20,10 @@ from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.learners.registry import settings_class
 from drspcrl.presets import preset
+from drspcrl.variants import parse
+
+PARTS = ("divergence", "nominal")
+"""Settings that name a part of the library, or one's own as `module:Class`."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,26 @@ def resolve(
     if steps < envs:
         raise InputError(f"steps is {steps}, fewer than the {envs} environments of each run")
     return settings
+
+
+def named_parts(described: Mapping[str, Any]) -> list[str]:
+    """The names in a description of a training that may be somebody's own `module:Class`.
+
+    Args:
+        described: a run's config.yaml, or a population of a grid's manifest.
+    """
+    population = described.get("population")
+    whole = population if isinstance(population, Mapping) else described
+    found = [described.get("env"), described.get("algorithm")]
+    methods = whole.get("methods")
+    texts = [text for text in methods if isinstance(text, str)] if isinstance(methods, list) else []
+    variants = [parse(text) for text in texts]
+    found += [variant.method for variant in variants]
+    settings = [described.get("settings"), whole.get("settings")]
+    for own in (*settings, *(variant.changes for variant in variants)):
+        if isinstance(own, Mapping):
+            found += [own.get(name) for name in PARTS]
+    return [name for name in found if isinstance(name, str)]
 
 
 def _check_rule(rule: Any, uncertainty: str) -> None:
