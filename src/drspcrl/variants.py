@@ -56,7 +56,7 @@ def label(variant: Variant) -> str:
     """The one way to write a variant: names in order, numbers without ornament."""
     if not variant.changes:
         return variant.method
-    pairs = (f"{name}={_written(value)}" for name, value in sorted(variant.changes.items()))
+    pairs = (f"{name}={written(value)}" for name, value in sorted(variant.changes.items()))
     return f"{variant.method}:{','.join(pairs)}"
 
 
@@ -66,7 +66,7 @@ def folder_name(variant: Variant) -> str:
     safe = _UNSAFE.sub("_", text).lstrip(".-")
     if safe == text and len(safe) <= _LONGEST_NAME:
         return safe
-    plain = all(not _UNSAFE.search(_written(value)) for value in variant.changes.values())
+    plain = all(not _UNSAFE.search(written(value)) for value in variant.changes.values())
     if plain and not _UNSAFE.search(variant.method) and len(safe) <= _LONGEST_NAME:
         return safe
     return f"{safe[:80]}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -105,11 +105,12 @@ def _pair(pair: str, text: str) -> tuple[str, Any]:
         raise InputError(f"method {shown(text)}: {shown(pair)} has no readable value") from None
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """A value as `read_value` reads it."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, float) and math.isfinite(value) and value == int(value) < 1e15:
         return str(int(value))
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_written, value))}]"
+        return f"[{','.join(map(written, value))}]"
     return str(value)

@@ -77,11 +77,28 @@ def _parse(arguments: list[str]) -> Any:
         print(f"drspcrl {__version__}")
         raise SystemExit(0)
     _check(arguments)
+    training = arguments[:1] == ["train"]
+    if training and {"-h", "--help"} & set(arguments):
+        return _train_help(arguments)
+    if training and any(one.partition("=")[0] == "--config" for one in arguments):
+        with one_line():
+            return import_module("drspcrl.cli.train").from_file(arguments[1:])
     commands = {name: _command(name) for name in COMMANDS}
     with one_line():
         return tyro.extras.subcommand_cli_from_dict(
             commands, prog="drspcrl", description=DESCRIPTION, args=arguments
         )
+
+
+def _train_help(arguments: list[str]) -> None:
+    """The options of `train`, and below them every number."""
+    import tyro
+
+    train = import_module("drspcrl.cli.train")
+    try:
+        tyro.cli(train.Train, args=["--help"], prog="drspcrl train")
+    finally:
+        print(train.settings_help(arguments))
 
 
 def _check(arguments: list[str]) -> None:

@@ -1,14 +1,14 @@
-"""`drspcrl train`."""
+"""`drspcrl train`: options, every number in its help, and what a config.yaml holds."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from drspcrl.cli.durations import Duration
-from drspcrl.display import shown
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.training.config import TrainConfig
 
@@ -50,7 +50,10 @@ Settings = Annotated[
 
 @dataclass(frozen=True)
 class Train(TrainConfig):
-    """Train every (method, seed) as one population; each leaves a run folder in OUT."""
+    """Train every (method, seed) as one population; each leaves a run folder in OUT.
+
+    With --config FILE, everything that a config.yaml holds is the default of the options here.
+    """
 
     # Some options are written in another way than in Python; all others are the configuration's.
     env: str
@@ -72,3 +75,100 @@ class Train(TrainConfig):
         from drspcrl.training.run import train
 
         show(train(self, console()))
+
+
+def settings_help(arguments: Sequence[str]) -> str:
+    """Every number, grouped: of the algorithm and the uncertainty among the arguments, or of all.
+
+    Args:
+        arguments: of the command, `--help` among them.
+    """
+    from drspcrl.learners.registry import LEARNERS
+    from drspcrl.training.config import UNCERTAINTIES
+    from drspcrl.training.listing import as_text, groups
+
+    algorithm = _value_of("--algorithm", arguments)
+    uncertainty = _value_of("--uncertainty", arguments)
+    return as_text(
+        groups(
+            algorithm if algorithm in LEARNERS else None,
+            uncertainty if uncertainty in UNCERTAINTIES else None,
+        )
+    )
+
+
+def from_file(arguments: Sequence[str]) -> Train:
+    """The training that `--config FILE` and the options beside it describe.
+
+    Raises:
+        InputError: a file that cannot be read, or that does not describe a training.
+    """
+    path = _value_of("--config", arguments)
+    if path is None:
+        raise InputError("--config needs a file; give the path of a config.yaml")
+    place = next(i for i, one in enumerate(arguments) if one.split("=")[0] == "--config")
+    rest = [*arguments[:place], *arguments[place + (1 if "=" in arguments[place] else 2) :]]
+    given = read_training(Path(path))
+    own, worlds = given.pop("settings", {}), given.pop("worlds", None)
+    lacking = {"env", "algorithm", "out"} - given.keys()
+    options = {one.split("=")[0].removeprefix("--") for one in rest if one.startswith("--")}
+    if missing := sorted(lacking - options):
+        raise InputError(f"{path} says nothing of {', '.join(missing)}; give --{missing[0]}")
+    # What is missing there is in the options, and checked with them.
+    filler = {"env": "Hopper", "algorithm": "ppo", "out": Path()}
+    default = Train(**({name: filler[name] for name in lacking} | given))
+    parsed = tyro.cli(Train, args=rest, default=default, prog="drspcrl train")
+    changes: dict[str, Any] = {"settings": {**own, **parsed.settings}}
+    if parsed.worlds is None and worlds is not None:
+        changes["worlds"] = worlds
+    return replace(parsed, **changes)
+
+
+def read_training(path: Path) -> dict[str, Any]:
+    """What a config.yaml says of a training, as the fields of `TrainConfig`.
+
+    A run folder's file is about one run: its method and seed, with every number that it had.
+
+    Raises:
+        InputError: it cannot be read, or has entries that no training has.
+    """
+    from drspcrl.files import read_text
+    from drspcrl.reading import MOST_YAML, parse_yaml
+
+    try:
+        text = read_text(path, follow=True, most=MOST_YAML)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--config {path} cannot be read: {brief(error)}") from None
+    try:
+        found = parse_yaml(text)
+    except InputError as error:
+        raise InputError(f"--config {path} is not valid YAML: {error}") from None
+    known = {f.name for f in fields(TrainConfig)} | {"method", "seed", "population", "worlds_file"}
+    if not isinstance(found, dict) or set(found) - known:
+        unknown = (
+            sorted(map(str, set(found) - known)) if isinstance(found, dict) else [shown(found)]
+        )
+        raise InputError(
+            f"--config {path} has {brief(unknown[0])}, which no training has; it may have "
+            f"{', '.join(sorted(known))}"
+        )
+    for one, several in (("method", "methods"), ("seed", "seeds")):
+        if one in found:
+            found[several] = [found.pop(one)]
+        if several in found:
+            value = found[several]
+            found[several] = tuple(value) if isinstance(value, list) else (value,)
+    for beside in ("population", "worlds_file", "out" if "population" in found else ""):
+        found.pop(beside, None)
+    if "out" in found:
+        found["out"] = Path(str(found["out"]))
+    return found
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The value of an option among arguments, given as `--option value` or `--option=value`."""
+    for one, following in zip(arguments, [*arguments[1:], None], strict=True):
+        name, equals, value = one.partition("=")
+        if name == option:
+            return value if equals else following
+    return None

@@ -133,7 +133,9 @@ class CurriculumSettings(Component):
 
 @dataclass(frozen=True)
 class WorldCurriculumSettings(CurriculumSettings):
-    """The same in worlds, where ε is their radius in units of what was declared."""
+    """What differs in worlds, where ε is their radius in units of what was declared."""
+
+    title: ClassVar[str] = "curriculum, in worlds"
 
     rule: str = choice(
         "price",

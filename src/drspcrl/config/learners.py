@@ -67,6 +67,7 @@ class LearnerSettings(Component):
 class OffPolicySettings(LearnerSettings):
     """What learners with a replay share."""
 
+    title: ClassVar[str] = "learner, off-policy"
     # Actor, two critics and their targets, two Adam moments of each that learns, gradients.
     networks: ClassVar[int] = 14
 

@@ -48,7 +48,9 @@ class TransitionSettings(Component):
 
 @dataclass(frozen=True)
 class ReplayTransitionSettings(TransitionSettings):
-    """The same with what learners with a replay can do beside it."""
+    """What learners with a replay can do beside it."""
+
+    title: ClassVar[str] = "uncertainty: transitions, off-policy"
 
     rollout_noise: float = number(1.0, "multiples of that noise under which experience is gathered")
     level_spread: float = number(
