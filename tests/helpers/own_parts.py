@@ -63,7 +63,7 @@ class UniformSensor(Noise):
         zeros = jnp.zeros(shape)
         error = jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
         actions = jnp.zeros((n, transition.action.shape[-1]))
-        return Draws(zeros, scales.sensor * error, actions, jnp.zeros(n))
+        return Draws(zeros, jnp.asarray(scales.sensor) * error, actions, jnp.zeros(n))
 
 
 @dataclass(frozen=True)
