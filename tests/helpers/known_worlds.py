@@ -103,7 +103,7 @@ class Known:
             self.loop.state = state._replace(parameters=parameters)
             return
         actor = _following(state.actor, "relu")
-        if self.algorithm == "ddpg":
+        if self.algorithm in ("ddpg", "td3"):
             target = jax.tree.map(jnp.copy, actor)
             self.loop.state = state._replace(actor=actor, target_actor=target)
         else:
