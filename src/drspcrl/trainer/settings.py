@@ -100,6 +100,7 @@ def resolve(
             settings[name] = _like(name, value, settings[name])
     _check_sizes(settings, steps)
     if in_worlds:
+        _check_tilt(settings["divergence"])
         settings |= resolved_worlds(changes)
         paced_by = {**paced_by, **WORLD_RULE}
     else:
@@ -117,6 +118,16 @@ def _check_rule(rule: str, in_worlds: bool) -> None:
         raise InputError(
             f"rule is {shown(rule)}, which is not for uncertainty={form}; "
             f"choose one of {', '.join(allowed)}"
+        )
+
+
+def _check_tilt(divergence: str) -> None:
+    if divergence == "wasserstein":
+        allowed = [name for name in _CHOICES["divergence"] if name != divergence]
+        raise InputError(
+            "divergence is 'wasserstein', and in worlds it is the ball of a tilt, which weighs "
+            f"worlds and moves none; choose one of {', '.join(allowed)}, or give "
+            "--uncertainty transitions"
         )
 
 

@@ -9,6 +9,9 @@ from drspcrl.learners.slots import observation_slots
 from drspcrl.trainer.config import TrainConfig
 
 _ROW_BYTES = 700  # one row of metrics.csv and its TensorBoard event
+# Networks and their targets, two Adam moments of each that learns, gradients: SAC has an actor and
+# two critics with targets, TD3 a target of the actor besides, DDPG that and a critic less.
+_NETWORKS = {"sac": 14, "td3": 15, "ddpg": 10}
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ def estimate(
     sizes = [observation_size + action_size, *settings["hidden"], 2 * action_size]
     weights = sum((a + 1) * b for a, b in pairwise(sizes))
     if config.algorithm == "ppo":
+        parameters = 4 * 2 * weights * 4
         replay = settings["rollout_size"] * 4 * (3 * observation_size + 2 * action_size + 5)
-        learning = 4 * 2 * weights * 4 + 2 * replay
+        learning = parameters + 2 * replay
     else:
         rows = -(-min(settings["buffer_size"], config.steps) // envs)
         transition = 4 * action_size + 4 + 1 + 4
@@ -57,12 +61,12 @@ def estimate(
         numbers = 2 * observation_size + action_size + 2
         batches = updates * settings["batch_size"] * numbers * 4
         activations = 8 * settings["batch_size"] * sum(settings["hidden"]) * 4
-        # Actor, two critics and their targets, two Adam moments of each, gradients.
-        learning = 14 * weights * 4 + 2 * batches + activations
+        parameters = _NETWORKS[config.algorithm] * weights * 4
+        learning = parameters + 2 * batches + activations
     rows = config.steps // config.log_every + 1
     # Checkpoints share replay blocks but for those that change, and hold the learner twice each
     # while a third is written.
-    checkpoints = replay * 5 // 4 + 3 * 14 * weights * 4 if config.algorithm != "ppo" else learning
+    checkpoints = learning if config.algorithm == "ppo" else replay * 5 // 4 + 3 * parameters
     transitions = config.uncertainty == "transitions"
     if transitions and not all(member.plain for member in config.members):
         learning += _draws(settings, observation_size, action_size)

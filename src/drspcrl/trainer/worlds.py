@@ -116,7 +116,7 @@ def world_uncertainty(
     shared = WorldSettings.of(config.resolved)
     form = Worlds(
         model,
-        divergence=DIVERGENCES.get(config.resolved["divergence"], DIVERGENCES["kl"]),
+        divergence=DIVERGENCES[config.resolved["divergence"]],
         tilted=bool(tilts.any()),
         weighted=shared.tilt_form == "weighted",
         at_starts=shared.price_states == "starts",
