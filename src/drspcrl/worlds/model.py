@@ -134,7 +134,6 @@ class WorldModel:
         own = ((p.name, p.law, _range_of(p, budget)) for p in self.parameters)
         return [*rows, *own]
 
-
     def _of_readings(self, size: float) -> str:
         """A size in units of the sensors, in those of the readings themselves."""
         each = [f"{size * unit:.3g}" for unit in self.sensor_unit]
