@@ -94,16 +94,20 @@ class Known:
         self._fix()
 
     def train(self) -> "Known":
-        """All of its steps; the last third with a smaller learning rate, as PPO has by itself."""
-        rate = 0.1 * LEARNING[self.algorithm].get("critic_lr", 0.0)
+        """All of its steps; the learning rate falls to 0 at the end, as PPO's does by itself."""
         while self.loop.steps < self._steps:
             self.loop.iterate()
             if self.algorithm == "ppo":
                 self._fix()
-            elif self.loop.steps > 2 * self._steps / 3:
-                slow = jnp.full_like(self.loop.hyper.critic_lr, rate)
-                self.loop.hyper = self.loop.hyper._replace(critic_lr=slow)
+            else:
+                self._slow_down(2.0 * (1.0 - self.loop.steps / self._steps))
         return self
+
+    def _slow_down(self, share: float) -> None:
+        """Learn with a share of the learning rate, where that is less than all of it."""
+        rate = LEARNING[self.algorithm]["critic_lr"] * min(1.0, share)
+        slow = jnp.full_like(self.loop.hyper.critic_lr, rate)
+        self.loop.hyper = self.loop.hyper._replace(critic_lr=slow)
 
     def _fix(self) -> None:
         """A policy that follows what it sees, with hardly any noise."""

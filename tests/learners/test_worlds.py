@@ -21,10 +21,13 @@ from drspcrl.learners.worlds import (
     CANDIDATES,
     RADII,
     STARTS,
+    WINDOW,
     Tilt,
     Worlds,
     WorldStrength,
     at_starts,
+    fitted_slope,
+    near_radii,
     tilt_weight,
 )
 from drspcrl.worlds import WorldModel, declared, world_model
@@ -463,6 +466,27 @@ def test_the_price_is_the_relative_slope_over_the_radius(ρ):
     assert float(found["slope"]) == pytest.approx(exact, rel=0.02)
 
 
+@pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
+def test_the_slope_of_a_parabola_is_exact(budget):
+    for share in (0.0, 0.1, 0.25, 0.6, 0.9, 1.0):
+        ρ = jnp.float32(share * budget)
+        near, offset = near_radii(ρ, jnp.float32(budget))
+        assert float(near.min()) >= -1e-6
+        assert float(near.max()) <= budget * (1 + 1e-6)
+        assert float(near[-1] - near[0]) == pytest.approx(WINDOW * budget)
+        values = 7.0 - 0.6 * near - 0.4 * near**2
+        slope = fitted_slope(values, offset, jnp.float32(budget))
+        assert float(slope) == pytest.approx(-0.6 - 0.8 * float(ρ), rel=1e-4)
+
+
+def test_a_kink_at_the_simulator_alone_has_no_say():
+    """What a network of relus may say of a single point; its own slope there is −.1 less."""
+    near, offset = near_radii(jnp.float32(0.0), jnp.float32(1.0))
+    values = 7.0 - 0.6 * near - jnp.minimum(near, 0.02)
+    slope = float(fitted_slope(values, offset, jnp.float32(1.0)))
+    assert slope == pytest.approx(-0.6, abs=0.15)
+
+
 def test_a_world_that_helps_has_no_price():
     def better(inputs: NoisyInputs, z: Any) -> tuple[jax.Array, jax.Array]:
         values, log_density = linear(inputs, z)
@@ -552,3 +576,4 @@ def test_backups_are_of_the_transitions_own_world():
 
 def test_constants_are_those_of_the_docs():
     assert (module.CANDIDATES, module.RADII, module.STATES, module.STARTS) == (64, 11, 256, 4)
+    assert (module.WINDOW, module.NEAR) == (0.5, 6)
