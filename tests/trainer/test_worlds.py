@@ -71,6 +71,9 @@ def test_what_is_trained_against_is_logged(tmp_path):
     metrics = read_run(folder).metrics
     told = ("price", "premium", "calibration", "calibration_error", "beta", "learned_radius")
     assert {*told, "probe_return", "anchor_return", "epsilon"} <= set(metrics)
+    # What targets are bounded by: 1 − θ − a², θ of at most 2.5 tolerances.
+    assert np.all(np.diff(metrics["reward_low"]) <= 0)
+    assert -0.5 <= metrics["reward_low"][-1] < 0.5 < metrics["reward_high"][-1] <= 1.0
     assert np.isfinite(metrics["price"]).any()
     assert np.isfinite(metrics["calibration"]).any()
     assert np.isfinite(metrics["premium"]).any()

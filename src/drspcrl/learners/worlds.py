@@ -364,6 +364,8 @@ class Worlds(Uncertainty):
             "start_value": signal["start_value"],
             "value_spread": signal["value_spread"],
             "learned_radius": jnp.sqrt(jnp.mean(jnp.sum(worlds**2, axis=-1)) / mean_square),
+            "reward_low": known.low,
+            "reward_high": known.high,
         }
         # A member that is trained without worlds has none of these.
         log = {name: jnp.where(strength.budget > 0, x, jnp.nan) for name, x in log.items()}
