@@ -13,7 +13,7 @@ from drspcrl.learners.networks import Layer, Network
 from drspcrl.learners.ppo import value_of
 from drspcrl.learners.privileged import Privileged
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.worlds import Worlds, WorldStrength
+from drspcrl.learners.worlds import _SIGNAL, Worlds, WorldStrength
 from drspcrl.training.algorithms import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
@@ -26,10 +26,13 @@ TOLERANCES = {"theta": 0.3, "actuator": 0.3, "bias": 0.5}
 LEARNING = {
     "sac": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3},
     "ddpg": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3, "exploration": 0.3},
+    "td3": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3, "exploration": 0.3},
     "ppo": {"rollout_size": 2048, "learning_rate": 3e-3, "clip": 100.0, "trace": 0.5},
 }
 SHARED = {"envs_per_member": 16, "hidden": [64, 64], "discount": DISCOUNT}
-SPREAD = {"sac": np.exp(-5.0), "ddpg": 0.0, "ppo": 0.05}  # the policies' own noise
+# The policies' own noise; TD3's smooths its targets, and so the value that it learns.
+SPREAD = {"sac": np.exp(-5.0), "ddpg": 0.0, "td3": 0.2, "ppo": 0.05}
+MOST = {"td3": 0.5}
 _ROWS, _LOOKS = 512, 32  # unit draws of one look, looks at one radius
 
 
@@ -56,27 +59,36 @@ class Known:
     """A training whose policy is held fixed, so that V of every world is known.
 
     Args:
-        algorithm: sac, ddpg or ppo.
+        algorithm: sac, ddpg, td3 or ppo.
         ρ: the radius.
         steps: its length.
         probe_every: one environment in so many is a probe.
+        seed: of everything random.
         changes: other settings.
     """
 
-    def __init__(self, algorithm: str, ρ: float, steps: int, probe_every: int = 8, **changes):
+    def __init__(
+        self,
+        algorithm: str,
+        ρ: float,
+        steps: int,
+        probe_every: int = 8,
+        seed: int = 0,
+        **changes,
+    ):
         self.algorithm, self._steps = algorithm, steps
         settings = resolve(algorithm, SHARED | LEARNING[algorithm] | changes, steps, "worlds")
-        collector = Collector("probe/world", (0,), settings.learner.envs_per_member)
+        collector = Collector("probe/world", (seed,), settings.learner.envs_per_member)
         roles = [Roles(probe_every, 8)]
         model = known_model()
-        worlds = EpisodeWorlds(model, collector.env, [0], [1.0], roles, [DISCOUNT])
+        worlds = EpisodeWorlds(model, collector.env, [seed], [1.0], roles, [DISCOUNT])
         worlds.set_radius(np.array([ρ]))
         collector.enter(worlds)
         one = np.ones(1, np.float32)
         against = Worlds(model), WorldStrength(ρ * one, one, 0 * one)
         cpu = jax.devices("cpu")[0]
         self.loop: Any = make_loop(
-            *(algorithm, settings, collector, (0,), steps, cpu, cpu), worlds=against
+            *(algorithm, settings, collector, (seed,), steps, cpu, cpu), worlds=against
         )
         hyper = self.loop.hyper
         rates = {"actor_lr", "temperature_lr"} & set(hyper._fields)
@@ -84,16 +96,20 @@ class Known:
         self._fix()
 
     def train(self) -> "Known":
-        """All of its steps; the last third with a smaller learning rate, as PPO has by itself."""
-        rate = 0.1 * LEARNING[self.algorithm].get("critic_lr", 0.0)
+        """All of its steps; the learning rate falls to 0 at the end, as PPO's does by itself."""
         while self.loop.steps < self._steps:
             self.loop.iterate()
             if self.algorithm == "ppo":
                 self._fix()
-            elif self.loop.steps > 2 * self._steps / 3:
-                slow = jnp.full_like(self.loop.hyper.critic_lr, rate)
-                self.loop.hyper = self.loop.hyper._replace(critic_lr=slow)
+            else:
+                self._slow_down(2.0 * (1.0 - self.loop.steps / self._steps))
         return self
+
+    def _slow_down(self, share: float) -> None:
+        """Learn with a share of the learning rate, where that is less than all of it."""
+        rate = LEARNING[self.algorithm]["critic_lr"] * min(1.0, share)
+        slow = jnp.full_like(self.loop.hyper.critic_lr, rate)
+        self.loop.hyper = self.loop.hyper._replace(critic_lr=slow)
 
     def _fix(self) -> None:
         """A policy that follows what it sees, with hardly any noise."""
@@ -105,7 +121,7 @@ class Known:
             self.loop.state = state._replace(parameters=parameters)
             return
         actor = _following(state.actor, "relu")
-        if self.algorithm == "ddpg":
+        if self.algorithm in ("ddpg", "td3"):
             target = jax.tree.map(jnp.copy, actor)
             self.loop.state = state._replace(actor=actor, target_actor=target)
         else:
@@ -120,17 +136,32 @@ class Known:
         mean = self.loop.deterministic_actions(seen[None, :, None].astype(np.float32))[0]
         node, weight = np.polynomial.hermite_e.hermegauss(30)
         weight = weight / weight.sum()
-        wanted = np.clip(mean + SPREAD[self.algorithm] * node, -1, 1)  # [n, Z]
+        most = MOST.get(self.algorithm, np.inf)
+        own = np.clip(SPREAD[self.algorithm] * node, -most, most)
+        wanted = np.clip(mean + own, -1, 1)  # [n, Z]
         ν = TOLERANCES["actuator"] * f["actuator"][:, None] * node
         square = np.clip(wanted[:, :, None] + ν[:, None, :], -1, 1) ** 2
         cost = np.einsum("nij,i,j->n", square, weight, weight)
         return (1 - TOLERANCES["theta"] * f["theta"] - cost) / (1 - DISCOUNT)
 
-    def known_price(self, ρ: float, n: int = 20_000, step: float = 0.01) -> float:
-        """−d/dρ E V / E|V|; the parts that are even in ρ have no slope at 0."""
-        u = unit_draws(n, seed=1)
+    def known_price(self, ρ: float, step: float = 0.01) -> float:
+        """−d/dρ E V / E|V| over the looks' draws; parts that are even in ρ have no slope at 0.
+
+        Over others the price would differ by 2%, the standard error of a mean of so many.
+        """
+        u = self._drawn()
         above, below = (self.known((ρ + sign * step) * u).mean() for sign in (1, -1))
         return (below - above) / (2 * step) / np.abs(self.known(ρ * u)).mean()
+
+    def _drawn(self) -> np.ndarray:
+        """The unit draws of all looks at one radius, [n, W]."""
+        form = self.loop.learner.uncertainty
+
+        def one(key: Any) -> Any:
+            key = jax.random.fold_in(key, _SIGNAL) if self.algorithm == "ppo" else key
+            return form.units(jax.random.split(key, 4)[0], _ROWS)
+
+        return np.asarray(jax.jit(jax.vmap(one))(_look_keys())).reshape(-1, form.coordinates)
 
     def told(self, worlds: np.ndarray, radii: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
         """The critic's V(0, ω) of worlds [n, W], and the price at each radius.
@@ -141,7 +172,7 @@ class Known:
         one = _ppo_signal if self.algorithm == "ppo" else _replay_signal
         rows = jnp.asarray(np.resize(worlds, (_ROWS, worlds.shape[1])), jnp.float32)
         shown = SignalInputs(jnp.zeros((4, 1)), (jnp.zeros((_ROWS, 1)), rows))
-        keys = jax.random.split(jax.random.key(3), _LOOKS * len(radii))
+        keys = jnp.tile(_look_keys(), len(radii))
         each = jnp.repeat(jnp.asarray(radii, jnp.float32), _LOOKS)
 
         @jax.jit
@@ -156,6 +187,10 @@ class Known:
         values, prices = map(np.asarray, look(jax.tree.map(lambda a: a[0], self.loop.state)))
         of_worlds = values.mean(axis=0).reshape(-1, len(worlds)).mean(axis=0)
         return of_worlds, prices.reshape(len(radii), _LOOKS).mean(axis=1)
+
+
+def _look_keys() -> Any:
+    return jax.random.split(jax.random.key(3), _LOOKS)
 
 
 def _following(actor: Network, activation: str) -> Network:

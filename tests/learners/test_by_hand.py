@@ -338,6 +338,7 @@ class TestPPO:
         # its variance stays 4 (it has the weight of 1e12 samples), so rewards are halved.
         from drspcrl.learners.ppo import normalise_rewards
 
-        state, rewards = normalise_rewards(self.state(), self.rollout(), 0.9)
+        state, rewards, unit = normalise_rewards(self.state(), self.rollout(), 0.9)
         np.testing.assert_allclose(rewards[:, 0], [0.5, 1.0, 1.5], rtol=1e-6)
+        assert float(unit) == pytest.approx(2.0)
         np.testing.assert_array_equal(state.returns, [0.0])

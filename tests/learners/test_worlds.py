@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
-from drspcrl.learners import DDPG, SAC, TD3, DDPGHyper, SACHyper
+from drspcrl.learners import DDPG, PPO, SAC, TD3, DDPGHyper, PPOHyper, SACHyper
 from drspcrl.learners import worlds as module
 from drspcrl.learners.actor_critic import critic_target
-from drspcrl.learners.experience import SignalInputs
+from drspcrl.learners.experience import Rollout, SignalInputs
+from drspcrl.learners.ppo import PPOState, normalise_rewards
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import entropy_range
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain
@@ -20,10 +21,13 @@ from drspcrl.learners.worlds import (
     CANDIDATES,
     RADII,
     STARTS,
+    WINDOW,
     Tilt,
     Worlds,
     WorldStrength,
     at_starts,
+    fitted_slope,
+    near_radii,
     tilt_weight,
 )
 from drspcrl.worlds import WorldModel, declared, world_model
@@ -163,6 +167,83 @@ def test_an_overvaluing_critics_target_is_clipped(kind):
     most = (float(data.reward.max()) + float(bonus[1])) * 100
     np.testing.assert_allclose(target(1.0), most, rtol=1e-4)
     assert target(0.0).min() > 9e5  # a vanilla member
+
+
+def acted(learner: PPO, now: WorldStrength) -> tuple[PPOState, Rollout]:
+    """A new member, and a rollout through states that do not care what it does."""
+    random, (steps, envs) = np.random.default_rng(0), (16, 4)
+    size = SIZE + learner.uncertainty.coordinates
+    states = jnp.asarray(random.normal(size=(steps + 1, envs, size)), jnp.float32)
+    terminated = random.random((steps, envs)) < 0.1
+    state = learner.init(jax.random.key(1), SIZE, A, envs)
+    keys = jax.random.split(jax.random.key(2), steps)
+    given = states[:-1], keys
+    state, drawn = jax.lax.scan(lambda s, x: learner.act(s, x[0], now, x[1]), state, given)
+    rollout = Rollout(
+        **drawn._asdict(),
+        final_observation=states[1:, :, :SIZE],
+        reward=jnp.asarray(random.uniform(-1, 2, (steps, envs)), jnp.float32),
+        terminated=jnp.asarray(terminated),
+        ended=jnp.asarray(terminated),
+        shown=SignalInputs(states[0, :, :SIZE]),
+    )
+    return state, rollout
+
+
+def ppo_in(bounded: bool) -> PPO:
+    return PPO((8,), epochs=1, minibatches=2, uncertainty=Worlds(model(), bounded=bounded))
+
+
+@jax.jit
+def ppo_targets(excess: float, budget: float) -> tuple[Any, ...]:
+    """PPO's targets where the critic overvalues everything, without a bound and with it."""
+    learner, now = ppo_in(bounded=True), strength()._replace(budget=budget)
+    state, rollout = acted(learner, now)
+    last = state.parameters.critic[-1]
+    critic = (*state.parameters.critic[:-1], last._replace(bias=last.bias + excess))
+    state = state._replace(parameters=state.parameters._replace(critic=critic))
+    known = learner.uncertainty.include_rewards(state.robust, rollout.reward)
+    state, rewards, unit = normalise_rewards(state, rollout, PPOHyper().discount)
+    normalised = rollout._replace(reward=rewards)
+    ahead = learner.look_ahead(state, normalised, now, KEY)
+    free = learner.training_batch(state, normalised, PPOHyper(), ahead)
+    bound = learner.bounded(known, free, PPOHyper(), now, unit)
+    return rollout.reward, rewards, unit, free.target, bound.target
+
+
+def test_an_overvaluing_critics_target_is_clipped_in_ppo():
+    reward, rewards, unit, free, bound = ppo_targets(1e6, 1.0)
+    # In the critic's units, in which no reward of the rollout is above max(r)/unit.
+    most = float(reward.max() / unit) * 100
+    assert float(rewards.max()) * 100 <= most * 1.00001
+    least = float(reward.min() / unit) * 100
+    assert np.mean(np.asarray(free) > most) > 0.8  # all but ends, whose targets are rewards
+    np.testing.assert_allclose(bound, np.clip(free, least, most), rtol=1e-4)
+    *_, free, low = ppo_targets(-1e6, 1.0)
+    assert float(free.min()) < 10 * least
+    np.testing.assert_allclose(low, np.clip(free, least, most), rtol=1e-4)
+    *_, free, vanilla = ppo_targets(1e6, 0.0)
+    np.testing.assert_array_equal(vanilla, free)
+
+
+def test_a_bound_that_does_not_bind_changes_no_bit_of_ppo():
+    *_, free, bound = ppo_targets(0.0, 1.0)
+    np.testing.assert_array_equal(free, bound)
+    learner, now = ppo_in(bounded=True), strength()
+    first, rollout = acted(learner, now)
+    update = jax.jit(learner.update)
+
+    def learned(seen: float) -> Any:
+        """After two updates, where rewards of that size were seen before."""
+        known = first.robust._replace(low=jnp.float32(-seen), high=jnp.float32(seen))
+        state, metrics = first._replace(robust=known), {}
+        for _ in range(2):
+            state, metrics, _ = update(state, rollout, PPOHyper(), now, KEY, jnp.float32(0.0))
+        logged = {k: v for k, v in metrics.items() if not k.startswith("reward_")}
+        return state._replace(robust=()), logged
+
+    for one, two in zip(*map(jax.tree.leaves, (learned(0.0), learned(1e30))), strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 def test_the_range_of_rewards_is_remembered():
@@ -386,6 +467,27 @@ def test_the_price_is_the_relative_slope_over_the_radius(ρ):
     assert float(found["slope"]) == pytest.approx(exact, rel=0.02)
 
 
+@pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
+def test_the_slope_of_a_parabola_is_exact(budget):
+    for share in (0.0, 0.1, 0.25, 0.6, 0.9, 1.0):
+        ρ = jnp.float32(share * budget)
+        near, offset = near_radii(ρ, jnp.float32(budget))
+        assert float(near.min()) >= -1e-6
+        assert float(near.max()) <= budget * (1 + 1e-6)
+        assert float(near[-1] - near[0]) == pytest.approx(WINDOW * budget)
+        values = 7.0 - 0.6 * near - 0.4 * near**2
+        slope = fitted_slope(values, offset, jnp.float32(budget))
+        assert float(slope) == pytest.approx(-0.6 - 0.8 * float(ρ), rel=1e-4)
+
+
+def test_a_kink_at_the_simulator_alone_has_no_say():
+    """What a network of relus may say of a single point; its own slope there is −.1 less."""
+    near, offset = near_radii(jnp.float32(0.0), jnp.float32(1.0))
+    values = 7.0 - 0.6 * near - jnp.minimum(near, 0.02)
+    slope = float(fitted_slope(values, offset, jnp.float32(1.0)))
+    assert slope == pytest.approx(-0.6, abs=0.15)
+
+
 def test_a_world_that_helps_has_no_price():
     def better(inputs: NoisyInputs, z: Any) -> tuple[jax.Array, jax.Array]:
         values, log_density = linear(inputs, z)
@@ -475,3 +577,4 @@ def test_backups_are_of_the_transitions_own_world():
 
 def test_constants_are_those_of_the_docs():
     assert (module.CANDIDATES, module.RADII, module.STATES, module.STARTS) == (64, 11, 256, 4)
+    assert (module.WINDOW, module.NEAR) == (0.5, 6)

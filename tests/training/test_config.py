@@ -1,6 +1,7 @@
 """Every mistake is named before anything starts."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -111,6 +112,10 @@ TRANSITIONS = {"uncertainty": "transitions"}
         ({"settings": {"price_states": "ends"}}, "price_states is 'ends'; choose one of visited"),
         ({"settings": {"probe_every": 1}}, "probe_every is 1; give a whole number of at least 2"),
         ({"settings": {"tilt": -1}}, "tilt is -1; it must be at least 0"),
+        (
+            {"settings": {"divergence": "wasserstein"}},
+            "the ball of a tilt, .* moves none; choose one of kl, chi2, tv, cvar, cress",
+        ),
         ({"worlds": Path("no/such.yaml")}, "is no file; give a YAML file"),
         ({"worlds": {"colour": 1}}, "worlds has the unknown entry 'colour'; it may have law, phy"),
         ({"worlds": [1]}, "worlds holds list; give entries such as sensor"),
@@ -227,6 +232,23 @@ def test_estimates_count_the_worlds_that_are_kept(algorithm):
     rows = made.resolved.learner.steps_at_once * 3 if algorithm == "ppo" else 330_000 + 2 * 8
     assert needed.replay - without.replay == 4 * 10 * rows
     assert needed.learning > without.learning
+
+
+@pytest.mark.parametrize("algorithm", ["sac", "ddpg", "td3"])
+def test_estimates_count_every_network_of_a_learner(algorithm):
+    """Of its state; gradients of actor and critics come on top, and 0 seeds of what is small."""
+    from drspcrl.learners import DDPG, SAC, TD3
+
+    learner: Any = {"sac": SAC, "ddpg": DDPG, "td3": TD3}[algorithm](hidden=(256, 256))
+    state = jax.eval_shape(lambda key: learner.init(key, 17, 6), jax.random.key(0))
+    held = sum(leaf.size for leaf in jax.tree.leaves(state))
+    critic = state.critics if algorithm == "sac" else state.critic
+    learned = sum(leaf.size for leaf in jax.tree.leaves((state.actor, critic)))
+    wide = config(algorithm=algorithm, settings={"hidden": [256, 256]})
+    narrow = config(algorithm=algorithm, settings={"hidden": [1]})
+    activations = 8 * wide.resolved.flat()["batch_size"] * (2 * 256 - 1) * 4
+    counted = estimate(wide, 17, 6).learning - estimate(narrow, 17, 6).learning - activations
+    assert 1.0 <= counted / (4 * (held + learned)) < 1.05
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,9 @@ def test_what_is_trained_against_is_logged(tmp_path):
     metrics = read_run(folder).metrics
     told = ("price", "premium", "calibration", "calibration_error", "beta", "learned_radius")
     assert {*told, "probe_return", "anchor_return", "epsilon"} <= set(metrics)
+    # What targets are bounded by: 1 − θ − a², θ of at most 2.5 tolerances.
+    assert np.all(np.diff(metrics["reward_low"]) <= 0)
+    assert -0.5 <= metrics["reward_low"][-1] < 0.5 < metrics["reward_high"][-1] <= 1.0
     assert np.isfinite(metrics["price"]).any()
     assert np.isfinite(metrics["calibration"]).any()
     assert np.isfinite(metrics["premium"]).any()
@@ -132,8 +135,8 @@ def test_a_training_in_worlds_goes_on_exactly(algorithm, tmp_path):
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
 
 
-RADII = (0.25, 0.5, 0.75, 1.0)
-STEPS = {"sac": 100_000, "ddpg": 100_000, "ppo": 200_000}
+RADII = (0.0, 0.25, 0.5, 0.75, 1.0)
+STEPS = {"sac": 100_000, "ddpg": 100_000, "td3": 100_000, "ppo": 200_000}
 PROBE_EVERY = 2
 
 
@@ -141,18 +144,13 @@ PROBE_EVERY = 2
 @pytest.mark.parametrize("ρ", [0.0, 0.5])
 @pytest.mark.parametrize("algorithm", STEPS)
 def test_values_and_prices_of_worlds_are_those_in_closed_form(algorithm, ρ):
-    """Within 2% and 5% up to the budget, whatever the radius is: probes have been there.
-
-    At radius 0 itself only PPO's price is: what SAC's and DDPG's networks of relus say of the slope
-    at a single point, at the end of what θ may be, is up to 12% off, however long they are trained.
-    """
-    radii = (0.0, *RADII) if algorithm == "ppo" else RADII
+    """Within 2% and 5% from 0 to the budget, whatever the radius is: probes have been there."""
     found = Known(algorithm, ρ, STEPS[algorithm], PROBE_EVERY).train()
     worlds = np.concatenate([0 * unit_draws(1), 0.5 * unit_draws(31), unit_draws(32, seed=1)])
-    values, prices = found.told(worlds, radii)
+    values, prices = found.told(worlds, RADII)
     expected = found.known(worlds)
     assert np.abs(values - expected).max() < 0.02 * np.abs(expected).mean()
-    np.testing.assert_allclose(prices, [found.known_price(ρ) for ρ in radii], rtol=0.05)
+    np.testing.assert_allclose(prices, [found.known_price(ρ) for ρ in RADII], rtol=0.05)
 
 
 @pytest.mark.slow
@@ -161,7 +159,7 @@ def test_without_probes_the_price_at_radius_0_is_wrong():
     found = Known("ddpg", 0.0, 1024, probe_every=0).train()
     _, (price,) = found.told(np.zeros((1, 3)), (0.0,))
     assert found.known_price(0.0) > 0.05
-    assert abs(price) < 1e-4  # of the noise on actions alone
+    assert abs(price) < 0.1 * found.known_price(0.0)  # of the noise on actions alone
     kernel = jax.tree.map(np.asarray, found.loop.state.critic)[0].kernel
     assert not kernel[:, 2:].any()
     assert kernel[:, :2].any()

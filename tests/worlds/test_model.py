@@ -114,3 +114,14 @@ def test_what_is_trained_against_is_said_in_the_users_units():
     assert table["above"] == "1 to 2"
     assert table["below"] == "0 to 1"
     assert table["sensor noise"] == "0.2"
+
+
+def test_noise_that_is_relative_is_said_in_the_units_of_the_readings():
+    units = np.array([0.5, 2.0, 10.0])
+    for n, noise, bias in ((1, "0.05, 0.2, 1", "0.1, 0.4, 2"), (3, "0.05 to 1", "0.1 to 2")):
+        unit = np.repeat(units, n)
+        there = world_model(declared({"sensor": 0.1, "bias": 0.2}), None, len(unit), 1, unit)
+        table = {name: span for name, _, span in there.describe()}
+        by = "" if n == 1 else ", by reading"
+        assert table["sensor noise"] == noise + by
+        assert table["sensor bias"] == f"± {bias}{by}"

@@ -141,6 +141,7 @@ class DDPGSettings(OffPolicySettings):
     """Deep deterministic policy gradient."""
 
     title: ClassVar[str] = "learner: ddpg"
+    networks: ClassVar[int] = 10  # a critic less than SAC, and the actor has a target
 
     actor_every: int = whole(
         2, "critic updates per update of the actor and the targets", above=0, shared=True

@@ -52,3 +52,10 @@ class WorldSettings(Component):
                 "probe_every and anchor_every are both 2, which leaves no episode to train on; "
                 "make one of them larger"
             )
+        if self.divergence == "wasserstein":
+            allowed = [name for name in DIVERGENCES if name != self.divergence]
+            raise InputError(
+                "divergence is 'wasserstein', and in worlds it is the ball of a tilt, which weighs "
+                f"worlds and moves none; choose one of {', '.join(allowed)}, or give "
+                "--uncertainty transitions"
+            )

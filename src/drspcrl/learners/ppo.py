@@ -185,10 +185,12 @@ class PPO:
             The member, metrics, and the signal for its curriculum (none from a plain learner), of
             the critic that the targets came from.
         """
-        state, rewards = normalise_rewards(state, rollout, hyper.discount)
-        rollout = rollout._replace(reward=rewards)
+        known = self.uncertainty.include_rewards(state.robust, rollout.reward)
+        state, rewards, unit = normalise_rewards(state, rollout, hyper.discount)
+        state, rollout = state._replace(robust=known), rollout._replace(reward=rewards)
         ahead = self.look_ahead(state, rollout, strength, key)
         batch = self.training_batch(state, rollout, hyper, ahead)
+        batch = self.bounded(known, batch, hyper, strength, unit)
         rate = hyper.learning_rate * (1.0 - progress)
 
         def epoch(carry: tuple, epoch_key: Array) -> tuple[tuple, Metrics]:
@@ -242,6 +244,16 @@ class PPO:
         )
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), batch)
 
+    def bounded(
+        self, known: Any, batch: TrainingBatch, hyper: PPOHyper, strength: Any, unit: Array
+    ) -> TrainingBatch:
+        """The batch with targets that the rewards seen allow, `unit` as `Uncertainty.bound` says.
+
+        Advantages keep their residuals: nothing is bootstrapped from them.
+        """
+        target = self.uncertainty.bound(known, batch.target, strength, hyper.discount, unit=unit)
+        return batch._replace(target=target)
+
     def _critic(self, key: Array, observation_size: int, action_size: int) -> Network:
         critic = networks.orthogonal(key, (observation_size, *self.hidden, 1), last_gain=1.0)
         extra = self.uncertainty.extra_v_inputs(observation_size, action_size)
@@ -258,21 +270,26 @@ class PPO:
 
 def normalise_rewards(
     state: PPOState, rollout: Rollout, discount: Array | float
-) -> tuple[PPOState, Array]:
-    """Rewards divided by the running std of the discounted return, clipped, step by step."""
+) -> tuple[PPOState, Array, Array]:
+    """Rewards divided by the running std of the discounted return, clipped, step by step.
+
+    Returns:
+        The state with new statistics, the rewards, and the least that they were divided by.
+    """
 
     def step(carry: tuple[Array, Moments], now: tuple[Array, Array]):
         returns, moments = carry
         reward, ended = now
         returns = returns * discount + reward
         moments = normalization.include(moments, returns)
-        scaled = jnp.clip(reward / normalization.scale(moments), -CLIP, CLIP)
-        return (jnp.where(ended, 0.0, returns), moments), scaled
+        unit = normalization.scale(moments)
+        scaled = jnp.clip(reward / unit, -CLIP, CLIP)
+        return (jnp.where(ended, 0.0, returns), moments), (scaled, unit)
 
-    (returns, moments), rewards = lax.scan(
+    (returns, moments), (rewards, units) = lax.scan(
         step, (state.returns, state.rewards), (rollout.reward, rollout.ended)
     )
-    return state._replace(returns=returns, rewards=moments), rewards
+    return state._replace(returns=returns, rewards=moments), rewards, jnp.min(units)
 
 
 def value_of(state: PPOState) -> Value:

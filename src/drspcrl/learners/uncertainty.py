@@ -169,7 +169,20 @@ class Uncertainty(ABC):
     def actor_loss(self, backup: Backup, value: NoisyValue, strength: Any) -> tuple[Array, Array]:
         """What the actor descends, and log densities; `value` has the actor and the critics."""
 
-    def bound(self, known: Any, target: Array, strength: Any, discount: Any, bonus: Any) -> Array:
+    def include_rewards(self, known: Any, rewards: Array) -> Any:
+        """What it knows once these rewards of the task were seen; `backup` does so by itself."""
+        del rewards
+        return known
+
+    def bound(
+        self,
+        known: Any,
+        target: Array,
+        strength: Any,
+        discount: Any,
+        bonus: Any = (0.0, 0.0),
+        unit: Array | float = 1.0,
+    ) -> Array:
         """Critic targets within what rewards allow.
 
         Args:
@@ -178,8 +191,9 @@ class Uncertainty(ABC):
             strength: of the member.
             discount: γ.
             bonus: least and most that a step may bring beside its reward.
+            unit: what 1 is in the critic's units, in the task's; the least where it changes.
         """
-        del known, strength, discount, bonus
+        del known, strength, discount, bonus, unit
         return target
 
     @abstractmethod

@@ -5,7 +5,7 @@ and its action arrives as clip(π(o) + ν_f·noise). Nothing else changes, so th
 the plain learner costs:
 
     target and actor    one fresh draw of sensor and actuator noise at the transition's own f
-    price               max(0, −d/dρ E[V(s, ρ·u)]) / E|V|
+    price               max(0, −d/dρ E[V(s, ρ·u)]) / E|V|, the slope that of a parabola near ρ
     tilt                inf over KL(q‖P_ρ) ≤ τ of E_q V(s₀, f), as weights on the actor's loss
 
 Observations carry the world behind the task's own readings, [..., O + W].
@@ -41,6 +41,10 @@ from drspcrl.worlds.model import WorldModel
 
 RADII = 11
 """Radii from 0 to ε_budget at which a signal says what the critic expects."""
+WINDOW = 0.5
+"""Share of ε_budget over which the slope of E V in ρ is taken."""
+NEAR = 6
+"""Radii within that share at which E V is asked for."""
 CANDIDATES = 64
 """Worlds over which a tilt is solved."""
 STARTS = 4
@@ -166,8 +170,7 @@ class Worlds(Uncertainty):
         key: Array,
     ) -> Backup:
         """V(s', f) with one action; the actor learns where the transitions began."""
-        low, high = jnp.min(batch.reward), jnp.max(batch.reward)
-        known = known._replace(low=jnp.minimum(known.low, low), high=jnp.maximum(known.high, high))
+        known = self.include_rewards(known, batch.reward)
         target_z, actor_z = normal(key, (2, *batch.action.shape))  # as the plain learner's
         target_key, actor_key = jax.random.split(jax.random.fold_in(key, _NOISE))
         states, world = split_world(batch.observation, self.coordinates)
@@ -193,14 +196,25 @@ class Worlds(Uncertainty):
             values = lax.stop_gradient(weight) * values
         return -jnp.mean(values), log_density
 
+    def include_rewards(self, known: WorldsState, rewards: Array) -> WorldsState:
+        """The least and the greatest reward seen by now."""
+        low, high = jnp.min(rewards), jnp.max(rewards)
+        return known._replace(low=jnp.minimum(known.low, low), high=jnp.maximum(known.high, high))
+
     def bound(
-        self, known: WorldsState, target: Array, strength: WorldStrength, discount: Any, bonus: Any
+        self,
+        known: WorldsState,
+        target: Array,
+        strength: WorldStrength,
+        discount: Any,
+        bonus: Any = (0.0, 0.0),
+        unit: Array | float = 1.0,
     ) -> Array:
         """Targets between what the least and the greatest reward seen would add up to for ever."""
         if not self.bounded:
             return target
         least, most = bonus
-        horizon = 1.0 / (1.0 - discount)
+        horizon = 1.0 / (1.0 - discount) / unit
         low = jnp.minimum(known.low + least, 0.0) * horizon
         high = jnp.maximum(known.high + most, 0.0) * horizon
         return jnp.where(strength.budget > 0, jnp.clip(target, low, high), target)
@@ -313,9 +327,11 @@ class Worlds(Uncertainty):
             return jnp.mean(values), jnp.mean(jnp.abs(values))
 
         ρ = jnp.asarray(strength.epsilon)
-        (mean, size), slope = jax.value_and_grad(mean_at, has_aux=True)(ρ)
         radii = jnp.linspace(0.0, 1.0, RADII) * strength.budget
-        along = lax.map(lambda radius: mean_at(radius)[0], radii)
+        near, offset = near_radii(ρ, strength.budget)
+        means, sizes = lax.map(mean_at, jnp.concatenate([ρ[None], near, radii]))
+        mean, size, along = means[0], sizes[0], means[1 + NEAR :]
+        slope = fitted_slope(means[1 : 1 + NEAR], offset, strength.budget)
         starts = _repeated(shown.starts, CANDIDATES)
         pool = self.units(pool_key, CANDIDATES)
         values = valued(starts, ρ * pool, start_key)
@@ -348,6 +364,8 @@ class Worlds(Uncertainty):
             "start_value": signal["start_value"],
             "value_spread": signal["value_spread"],
             "learned_radius": jnp.sqrt(jnp.mean(jnp.sum(worlds**2, axis=-1)) / mean_square),
+            "reward_low": known.low,
+            "reward_high": known.high,
         }
         # A member that is trained without worlds has none of these.
         log = {name: jnp.where(strength.budget > 0, x, jnp.nan) for name, x in log.items()}
@@ -374,6 +392,27 @@ class Worlds(Uncertainty):
         ratios = jnp.where(strength.tilt > 0, found.weights * len(values), 1.0)
         β = jnp.where(strength.tilt > 0, found.multiplier, 0.0)
         return Tilt(values[order], ratios[order], starts), β, ratios / len(values)
+
+
+def near_radii(ρ: Array, budget: Array) -> tuple[Array, Array]:
+    """Radii through which a parabola gives the slope at ρ, [NEAR], and ρ less their middle."""
+    half = 0.5 * WINDOW * budget
+    middle = jnp.clip(ρ, half, budget - half)
+    return middle + half * jnp.linspace(-1.0, 1.0, NEAR), ρ - middle
+
+
+def fitted_slope(values: Array, offset: Array, budget: Array) -> Array:
+    """The derivative of the parabola, by least squares, through values [NEAR] at `near_radii`.
+
+    At ρ = 0 all worlds are one point, where a network of relus has the slope of whichever piece it
+    lies on. Over a share of the budget the data decide it. A parabola is what E V(s, ρu) is for
+    small ρ: linear in what is one-sided, quadratic in what is not.
+    """
+    x = jnp.linspace(-1.0, 1.0, NEAR)
+    square = x**2 - jnp.mean(x**2)
+    linear, quadratic = x @ values / (x @ x), square @ values / (square @ square)
+    half = jnp.maximum(0.5 * WINDOW * budget, 1e-8)
+    return (linear + 2.0 * quadratic * offset / half) / half
 
 
 def tilt_weight(tilt: Tilt, values: Array, τ: Array) -> Array:

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from drspcrl.config.worlds import WorldSettings
-from drspcrl.divergences import KL
 from drspcrl.divergences.registry import divergence_class
 from drspcrl.envs.registry import make, task_names
 from drspcrl.errors import InputError
@@ -119,7 +118,7 @@ def world_uncertainty(
     ball = divergence_class(shared.divergence).for_learners()
     form = Worlds(
         model,
-        divergence=ball if ball.on_support else KL.for_learners(),
+        divergence=ball,
         tilted=bool(tilts.any()),
         weighted=shared.tilt_form == "weighted",
         at_starts=shared.price_states == "starts",

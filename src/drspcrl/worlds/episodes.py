@@ -135,19 +135,18 @@ class EpisodeWorlds:
 
     def begin(self, ids: np.ndarray) -> None:
         """Episodes are about to begin in some environments: draw their worlds."""
-        for i in ids:
-            member, env = divmod(int(i), self.envs)
-            if self._budget[member] == 0:
-                continue
+        entered = [i for i in ids.tolist() if self._budget[i // self.envs] > 0]
+        for i in entered:
+            member, env = divmod(i, self.envs)
             episode = int(self._episode[i])
             role = self._roles[member].of(env, self.envs, episode)
-            radius = {TRAINED: self.rho[member], PROBE: self._budget[member], ANCHOR: 0.0}[role]
+            radius = (self.rho[member], self._budget[member], 0.0)[role]
             random = np.random.default_rng((_STREAM, self._seeds[member], env, episode))
             draw = self._tilted if role == TRAINED else self._untilted
             self.features[i] = radius * draw(member, random)
             self.role[i] = role
             self._episode[i] += 1
-        self._apply(ids[np.repeat(self.active, self.envs)[ids]])
+        self._apply(np.array(entered, int))
 
     def begun(self, ids: np.ndarray, first: np.ndarray) -> None:
         """The first observations of those episodes."""
@@ -281,9 +280,9 @@ class EpisodeWorlds:
 
     def _tilted(self, member: int, random: np.random.Generator) -> np.ndarray:
         """A unit draw among a member's candidates; by the law where it has none."""
-        reached = np.cumsum(self._pool_weights[member])
-        if not (reached.size and reached[-1] > 0):
+        if not self._pool_weights[member].any():
             return self.model.draw(random)
+        reached = np.cumsum(self._pool_weights[member])
         chosen = np.searchsorted(reached, reached[-1] * random.random(), side="right")
         return self._pool[member, min(chosen, len(reached) - 1)]
 

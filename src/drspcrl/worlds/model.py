@@ -15,6 +15,7 @@ from drspcrl.worlds.declare import KINDS, REACH, Declared, Parameter
 
 PRESENT = 0.5
 """Probability that a kind is present in a world, where nothing else is declared."""
+_FEW = 6  # readings whose sizes are shown one by one
 NORMAL, UNIFORM, ABOVE, BELOW = range(4)
 _LAW: dict[str, int] = {"normal": NORMAL, "uniform": UNIFORM, "above": ABOVE, "below": BELOW}
 
@@ -121,16 +122,27 @@ class WorldModel:
                 low, high = (np.exp(sign * budget * size) for sign in (-1, 1))
                 name = f"{family} ({count} components)" if count > 1 else self.names[own[0]]
                 rows.append((name, "× nominal", f"{low:.2f} to {high:.2f}"))
-        for kind, unit in (("sensor", "sd, half-normal"), ("actuator", "sd, half-normal")):
-            rows += [
-                (f"{kind} noise", unit, f"{budget * self.tolerance[k]:.3g}")
-                for k in self.columns(kind)
-            ]
+        for k in self.columns("sensor"):
+            size = self._of_readings(budget * float(self.tolerance[k]))
+            rows.append(("sensor noise", "sd, half-normal", size))
+        for k in self.columns("actuator"):
+            size = f"{budget * self.tolerance[k]:.3g}"
+            rows.append(("actuator noise", "sd, half-normal", size))
         if len(columns := self.columns("bias")):
-            size = f"± {budget * self.tolerance[columns[0]]:.3g}"
-            rows.append(("sensor bias", "sd, per episode", size))
+            size = self._of_readings(budget * float(self.tolerance[columns[0]]))
+            rows.append(("sensor bias", "sd, per episode", f"± {size}"))
         own = ((p.name, p.law, _range_of(p, budget)) for p in self.parameters)
         return [*rows, *own]
+
+    def _of_readings(self, size: float) -> str:
+        """A size in units of the sensors, in those of the readings themselves."""
+        each = [f"{size * unit:.3g}" for unit in self.sensor_unit]
+        if len(set(each)) == 1:
+            return each[0]
+        if len(each) <= _FEW:
+            return ", ".join(each)
+        low, high = (f"{size * edge(self.sensor_unit):.3g}" for edge in (np.min, np.max))
+        return f"{low} to {high}, by reading"
 
 
 def world_model(
