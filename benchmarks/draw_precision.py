@@ -28,11 +28,10 @@ from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import SACState, temperature
 from drspcrl.nominal import Strength
-from drspcrl.training.algorithms import make_loop
+from drspcrl.training.build import make_loop, member_uncertainty
 from drspcrl.training.collector import Collector
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.settings import resolve
-from drspcrl.training.uncertainty import member_uncertainty
 
 FORMATS = ("float32", "tf32", "float16", "bfloat16")
 RADIUS = 0.3

@@ -19,14 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
+from drspcrl.learners.cpu.compiling import learning_options
+from drspcrl.learners.cpu.threefry import quick
 from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.threefry import quick
 from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.nominal import Scales, Strength
-from drspcrl.training.compiling import learning_options
+from drspcrl.training.build import transitions_of
 from drspcrl.training.settings import resolve
-from drspcrl.training.uncertainty import transitions_of
 
 LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
 OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes

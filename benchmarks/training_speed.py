@@ -95,10 +95,10 @@ model.learn(10**9, callback=Trainee())
 OWN = """
 import jax
 import numpy as np
-from drspcrl.training.algorithms import make_loop
+from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
-from drspcrl.training.uncertainty import member_uncertainty
+from drspcrl.training.build import member_uncertainty
 what, algorithm = sys.argv[1:]
 changes = {} if algorithm == "ppo" else {"learning_starts": 256, "buffer_size": 100_000}
 settings = resolve(algorithm, changes, 10**6)

@@ -11,8 +11,8 @@ from curriculum_signals import QUIET
 from drspcrl.curricula import Curriculum, SelfPaced, Signal, curriculum
 from drspcrl.curricula.accel import value_loss
 from drspcrl.errors import InputError
+from drspcrl.training.build import ball
 from drspcrl.training.settings import resolve
-from drspcrl.training.uncertainty import ball
 
 ITERATIONS = 20
 WASSERSTEIN = ball(resolve("sac", {}, 1000, "worlds"))

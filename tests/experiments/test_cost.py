@@ -14,7 +14,7 @@ from drspcrl.experiments.grid import load_grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.run import Options, plan_grid
 from drspcrl.training.collector import Collector
-from drspcrl.training.sizes import estimate
+from drspcrl.training.memory import estimate
 from drspcrl.training.worlds import task_worlds
 
 SAC = Population("Hopper", "sac", ("vanilla", "fixed"), (0, 1, 2, 3, 4), 1_000_000)

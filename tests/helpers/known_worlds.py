@@ -14,7 +14,7 @@ from drspcrl.learners.ppo import value_of
 from drspcrl.learners.privileged import Privileged
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.worlds import _SIGNAL, Worlds, WorldStrength
-from drspcrl.training.algorithms import make_loop
+from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
 from drspcrl.worlds import EpisodeWorlds, WorldModel, declared, world_model

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from drspcrl.learners.threefry import normal, quick
+from drspcrl.learners.cpu.threefry import normal, quick
 from drspcrl.runfolder.checkpoint import tree
 
 SHAPES = [(), (5, 7)]

@@ -12,11 +12,11 @@ from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation
 from drspcrl.runfolder.runs import read_info, read_run
 from drspcrl.training import TrainConfig, resume, train
+from drspcrl.training.adversaries import LAYER, Adversaries, perturbations_of
 from drspcrl.training.collector import Collector
 from drspcrl.training.config import Member
 from drspcrl.training.folder import held_new
 from drspcrl.training.run import Trainer
-from drspcrl.training.world import LAYER, World, perturbations_of
 
 QUIET = Console(quiet=True)
 SMALL = {"hidden": [8, 8], "rollout_size": 64, "minibatches": 4, "envs_per_member": 4, "epochs": 2}
@@ -127,8 +127,8 @@ def mixed(tmp_path_factory):
         trainer.run()
         state = trainer.loop.collector.env.state()
         after = a_while(trainer.loop.collector)
-        assert trainer.judge is not None
-        judged = trainer.judge.collector.env
+        assert trainer.evaluator is not None
+        judged = trainer.evaluator.collector.env
         judged_in = judged.physics.scales, judged._disturbances._kernels
     return config, state, after, judged_in
 
@@ -228,7 +228,7 @@ def test_what_does_not_fit_is_refused_before_anything_starts(changes, match, tmp
 
 def test_an_adversary_that_never_moves_says_so(tmp_path):
     with pytest.warns(UserWarning, match="after every 128 steps, and the run has only 128"):
-        World(configured(tmp_path, steps=128)).close()
+        Adversaries(configured(tmp_path, steps=128)).close()
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS, learner_class
 from drspcrl.nominal import Scales
 from drspcrl.training import TrainConfig, train
-from drspcrl.training.estimate import estimate
 from drspcrl.training.folder import check_unused
+from drspcrl.training.memory import estimate
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.onpolicy import OnPolicyLoop
 from drspcrl.training.settings import resolve, specs_of
@@ -278,10 +278,9 @@ def test_estimates_count_the_noise_draws(algorithm, changes, each):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", LEARNERS)
 def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
-    from drspcrl.training.algorithms import make_loop
+    from drspcrl.training.build import make_loop, member_uncertainty
     from drspcrl.training.collector import Collector
     from drspcrl.training.settings import resolve
-    from drspcrl.training.uncertainty import member_uncertainty
 
     given = {"draws": 64} | ({} if algorithm == "ppo" else {"buffer_size": 2000})
     settings, cpu = resolve(algorithm, given, 2000), jax.devices("cpu")[0]

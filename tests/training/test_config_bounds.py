@@ -8,7 +8,7 @@ import pytest
 from drspcrl import display
 from drspcrl.errors import InputError
 from drspcrl.training import TrainConfig
-from drspcrl.training.progress import Progress
+from drspcrl.training.telemetry import Progress
 
 BOMB = [["x" * 1000] * 1000] * 1000
 

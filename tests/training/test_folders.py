@@ -9,8 +9,8 @@ import yaml
 from drspcrl.envs import make
 from drspcrl.policy import load_policy
 from drspcrl.runfolder.runs import read_run
-from drspcrl.training.events import EventWriter, crc32c
 from drspcrl.training.folder import FIRST_COLUMNS
+from drspcrl.training.telemetry import EventWriter, crc32c
 
 
 def test_folders_are_named_and_read_as_runs(trained):

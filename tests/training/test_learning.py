@@ -65,11 +65,9 @@ def test_ppo_balances_the_inverted_pendulum(tmp_path):
 @pytest.mark.slow
 def test_robust_ppo_balances_the_inverted_pendulum_under_noise():
     """Three members meet nominal noise, at ε = 0, .3 and 1; the first of four is vanilla."""
-    from drspcrl.training.algorithms import make_loop
-    from drspcrl.training.collector import Collector
-    from drspcrl.training.judge import Judge
+    from drspcrl.training.build import make_loop, member_uncertainty
+    from drspcrl.training.collector import Collector, TrainEvaluator
     from drspcrl.training.settings import resolve
-    from drspcrl.training.uncertainty import member_uncertainty
 
     steps, task, seeds = 98_304, "InvertedPendulum-v5", (0, 0, 0, 0)
     settings = resolve("ppo", {"sensor": 0.05, "actuator": 0.05}, steps)
@@ -78,7 +76,7 @@ def test_robust_ppo_balances_the_inverted_pendulum_under_noise():
     loop = make_loop("ppo", settings, collector, seeds, steps, cpu, cpu, against)
     while loop.steps < steps:
         loop.iterate()
-    scores = Judge(task, seeds, 10, 0).returns(loop.deterministic_actions).mean(axis=1)
+    scores = TrainEvaluator(task, seeds, 10, 0).returns(loop.deterministic_actions).mean(axis=1)
     # The task is solved at 950 of 1000; noise of 0.05 is a quarter of the angle that ends it.
     assert scores[0] > 900
     assert scores.min() > 500

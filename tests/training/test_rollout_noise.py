@@ -8,7 +8,7 @@ import pytest
 
 from drspcrl.nominal import Scales, Strength
 from drspcrl.nominal.noise import KINDS
-from drspcrl.training.algorithms import make_loop
+from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from drspcrl.errors import InputError
-from drspcrl.training.settings import resolve
-from drspcrl.training.uncertainty import (
+from drspcrl.training.build import (
     ball,
     member_uncertainty,
     no_uncertainty,
     transitions_of,
     warn_if_unwise,
 )
+from drspcrl.training.settings import resolve
 
 
 def settings(**changes):

@@ -17,7 +17,7 @@ from drspcrl.errors import InputError
 from drspcrl.experiments.population import Population
 from drspcrl.reading import parse_yaml
 from drspcrl.training.config import TrainConfig
-from drspcrl.training.sizes import Estimate, estimate
+from drspcrl.training.memory import Estimate, estimate
 
 if TYPE_CHECKING:
     from drspcrl.envs.batch import BatchEnv

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from drspcrl.display import counted
 from drspcrl.experiments.cost import Rate, Timing, needs, rate_of
 from drspcrl.experiments.manifest import Manifest, Piece
-from drspcrl.training.sizes import Estimate, readable
+from drspcrl.training.memory import Estimate, readable
 
 
 @dataclass(frozen=True)

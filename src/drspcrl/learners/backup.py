@@ -22,6 +22,7 @@ from jax import Array, lax
 
 from drspcrl.errors import InputError
 from drspcrl.learners import networks, normalization
+from drspcrl.learners.cpu.threefry import normal
 from drspcrl.learners.dual import Dual, Exact, Found, ValueOfDraws, Worst
 from drspcrl.learners.experience import Rollout, SignalInputs, applied, successors
 from drspcrl.learners.networks import Network
@@ -31,7 +32,6 @@ from drspcrl.learners.privileged import RolloutNoise
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.replay_signal import draw_signal
 from drspcrl.learners.signals import metrics_of, signal_of
-from drspcrl.learners.threefry import normal
 from drspcrl.learners.uncertainty import (
     Ahead,
     Backup,

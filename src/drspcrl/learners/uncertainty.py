@@ -20,11 +20,11 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from drspcrl.learners.cpu.threefry import normal
 from drspcrl.learners.experience import Rollout, SignalInputs, successors
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.threefry import normal
 
 Numbers = dict[str, Array]
 

@@ -23,10 +23,10 @@ from jax.scipy.special import erf
 from drspcrl.divergences import KL, Divergence
 from drspcrl.learners import normalization
 from drspcrl.learners.actor_critic import split_world
+from drspcrl.learners.cpu.threefry import normal
 from drspcrl.learners.experience import Rollout, SignalInputs, successors
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.threefry import normal
 from drspcrl.learners.uncertainty import (
     Ahead,
     Backup,

@@ -1,6 +1,6 @@
-"""The environments of a population, and what their episodes bring."""
+"""Environments of a population: steps and episodes, in training and in evaluations during it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -249,3 +249,41 @@ class Collector:
 
 def _below(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
+class TrainEvaluator:
+    """Plays the same episodes at every evaluation.
+
+    Args:
+        task: name of the task.
+        seeds: a seed for each member.
+        episodes: episodes of each member.
+        threads: threads for the physics, 0 for all cores.
+
+    Attributes:
+        collector: what plays them.
+    """
+
+    def __init__(self, task: str, seeds: Sequence[int], episodes: int, threads: int = 0):
+        self.collector = Collector(task, seeds, episodes, threads, EVALUATION)
+
+    def returns(self, act: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """The return of every episode, [members, episodes].
+
+        Args:
+            act: from observations [members, episodes, O] to actions in [−1, 1].
+        """
+        observation = self.collector.reset()
+        size = observation.shape[-1]
+        returns = np.zeros(observation.shape[:2])
+        playing = np.ones(observation.shape[:2], bool)
+        while playing.any():
+            outcome = self.collector.step(act(observation))
+            returns += np.where(playing, outcome[..., 2 * size], 0.0)
+            playing &= outcome[..., 2 * size + 2] == 0
+            observation = outcome[..., :size].copy()
+        return returns
+
+    def close(self) -> None:
+        """Release the environments."""
+        self.collector.close()

@@ -10,8 +10,8 @@ import numpy as np
 from jax import Array
 
 from drspcrl.errors import InputError
+from drspcrl.learners.cpu.threefry import quick
 from drspcrl.learners.replay import Outcome
-from drspcrl.learners.threefry import quick
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import Settings
 

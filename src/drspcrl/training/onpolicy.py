@@ -10,11 +10,11 @@ import numpy as np
 from jax import Array
 
 from drspcrl.config.learners import PPOSettings
+from drspcrl.learners.cpu.compiling import acting_options, learning_options
 from drspcrl.learners.experience import ActOutput, Rollout, SignalInputs, applied
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.training.collector import Collector
-from drspcrl.training.compiling import acting_options, learning_options
 from drspcrl.training.loop import Device, Loop, member_keys, unpack
 
 INIT, ACT, UPDATE = range(3)

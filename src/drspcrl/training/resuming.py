@@ -13,8 +13,7 @@ from drspcrl.named import import_trusted, refuse_imports
 from drspcrl.runfolder.checkpoint import Saved, Store
 from drspcrl.runfolder.runs import METRICS_FILE, find_runs, read_config, read_info
 from drspcrl.training.config import TrainConfig
-from drspcrl.training.facts import version_changes
-from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty
+from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty, version_changes
 from drspcrl.training.run import Trainer, ask_for_determinism, one_line_for_the_disk
 from drspcrl.training.saving import newest_common
 from drspcrl.training.settings import named_parts

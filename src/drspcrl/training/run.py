@@ -21,21 +21,17 @@ from drspcrl.display import counted, literal_console
 from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.runfolder.checkpoint import Saved
-from drspcrl.training.algorithms import make_loop
-from drspcrl.training.collector import Collector
+from drspcrl.training.adversaries import Adversaries, perturbations_of
+from drspcrl.training.build import ball, make_loop, member_uncertainty, warn_if_unwise
+from drspcrl.training.collector import Collector, TrainEvaluator
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.curriculum import Curricula
-from drspcrl.training.estimate import check_room, choose_devices, estimate
-from drspcrl.training.facts import facts
-from drspcrl.training.folder import RunFolder, check_unused, held_new
-from drspcrl.training.judge import Judge
-from drspcrl.training.progress import Progress
+from drspcrl.training.folder import RunFolder, check_unused, environment_info, held_new
+from drspcrl.training.memory import check_room, choose_devices, estimate
 from drspcrl.training.saving import finite_members, member_parts, put_back
 from drspcrl.training.settings import Settings
 from drspcrl.training.stopping import Stop
-from drspcrl.training.tracking import Tracker
-from drspcrl.training.uncertainty import ball, member_uncertainty, warn_if_unwise
-from drspcrl.training.world import World, perturbations_of
+from drspcrl.training.telemetry import Progress, Tracker
 from drspcrl.training.worlds import (
     enter_worlds,
     in_worlds,
@@ -105,7 +101,7 @@ class Trainer:
             config.threads,
             perturbations=perturbations_of(config),
         )
-        self.world = World(config)
+        self.adversaries = Adversaries(config)
         worlds = None
         if in_worlds(config):
             model = enter_worlds(config, collector, self.curricula.epsilon)
@@ -116,7 +112,9 @@ class Trainer:
         check_room(needed, config, device, memory)
         judged = config.evaluate_every > 0
         episodes = config.evaluate_episodes
-        self.judge = Judge(str(config.env), seeds, episodes, config.threads) if judged else None
+        self.evaluator = (
+            TrainEvaluator(str(config.env), seeds, episodes, config.threads) if judged else None
+        )
         self.tracker = Tracker(config.track, f"drspcrl-{config.env}", config.describe(members[0]))
         console.print(
             f"{counted(len(members), 'run')} of {config.steps:,} steps on {device.device_kind}: "
@@ -141,7 +139,7 @@ class Trainer:
         self.alive = np.ones(len(members), bool)
         self.folders: Sequence[RunFolder] = ()
         resumable = {"resume": "exact" if collector.exact else "episode"}
-        self._facts = {**facts(device), **resumable}
+        self._facts = {**environment_info(device), **resumable}
         self._saved_at = -1
 
     def begin(self, folders: Sequence[RunFolder]) -> None:
@@ -177,7 +175,7 @@ class Trainer:
             while loop.steps < config.steps and self.alive.any():
                 before = loop.steps
                 loop.iterate()
-                self.world.advance(loop)
+                self.adversaries.advance(loop)
                 self._stop_faulty(~loop.collector.faulty, "actions or observations", loop.collector)
                 paced = self._paced and _passed(before, loop.steps, self.curricula.every)
                 told = loop.signal() if paced else {}
@@ -218,12 +216,12 @@ class Trainer:
 
     def _extra(self) -> list[dict[str, Any]]:
         """What decides the future besides the loop: one plain tree for each member."""
-        pairs = zip(self.world.trees(len(self.alive)), self.curricula.trees(), strict=True)
+        pairs = zip(self.adversaries.trees(len(self.alive)), self.curricula.trees(), strict=True)
         return [{"world": world, "curriculum": curriculum} for world, curriculum in pairs]
 
     def _restore_extra(self, trees: Sequence[dict[str, Any]]) -> None:
         """Go on from what `_extra` gave."""
-        self.world.restore([tree["world"] for tree in trees])
+        self.adversaries.restore([tree["world"] for tree in trees])
         self.curricula.restore([tree["curriculum"] for tree in trees])
 
     def policies(self) -> list[Policy | None]:
@@ -302,9 +300,9 @@ class Trainer:
             self.warn(f"{folder.path.name} diverged: {fault}{when}; {last}; the other runs go on")
 
     def _evaluate(self) -> np.ndarray:
-        assert self.judge is not None
-        scores = self.judge.returns(self.loop.deterministic_actions).mean(axis=1)
-        judged = self.judge.collector
+        assert self.evaluator is not None
+        scores = self.evaluator.returns(self.loop.deterministic_actions).mean(axis=1)
+        judged = self.evaluator.collector
         blameless = np.array([k not in judged.faults for k in range(len(scores))])
         self._stop_faulty(blameless, "observations", judged)
         policies = self.policies()
@@ -344,10 +342,10 @@ class Trainer:
                 "steps_per_second": speed,
                 "episodes": int(count[k]),
             }
-            if self.judge is not None:
+            if self.evaluator is not None:
                 row["evaluation_return"] = math.nan if scores is None else float(scores[k])
             row |= {name: float(values[k]) for name, values in (learned | in_worlds).items()}
-            rows.append(row | self.world.metrics(k))
+            rows.append(row | self.adversaries.metrics(k))
         return rows
 
     def _world_numbers(self) -> dict[str, np.ndarray]:
@@ -368,9 +366,9 @@ class Trainer:
         # Nor may an environment that cannot be closed hide an error.
         with suppress(*(() if kind is None else (InputError,))):
             self.loop.collector.close()
-            self.world.close()
-            if self.judge is not None:
-                self.judge.close()
+            self.adversaries.close()
+            if self.evaluator is not None:
+                self.evaluator.close()
         if refused and kind is None:  # after an error, that is what matters
             raise refused[0]
 

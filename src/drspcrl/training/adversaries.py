@@ -23,7 +23,7 @@ def perturbations_of(config: "TrainConfig") -> list[tuple[Perturbation, ...]]:
     return [config.perturbations_of(member) for member in config.members]
 
 
-class World:
+class Adversaries:
     """The adversaries of a population's `wr2l` members; without such members it does nothing.
 
     Args:

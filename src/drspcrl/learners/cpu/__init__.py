@@ -1,0 +1,1 @@
+"""What only makes a CPU fast; the algorithms are the same without it."""
