@@ -21,8 +21,6 @@ from jax import Array, lax
 
 from drspcrl.learners import networks, replay
 from drspcrl.learners.actor_critic import unstack
-from drspcrl.learners.backup import DrawBatch, Transitions, backup_states
-from drspcrl.learners.dual import ValueOfDraws
 from drspcrl.learners.gaussian import tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
@@ -32,6 +30,8 @@ from drspcrl.training.build import make_loop, member_uncertainty
 from drspcrl.training.collector import Collector
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.settings import resolve
+from drspcrl.transitions.backup import DrawBatch, Transitions, backup_states
+from drspcrl.transitions.dual import ValueOfDraws
 
 FORMATS = ("float32", "tf32", "float16", "bfloat16")
 RADIUS = 0.3

@@ -13,13 +13,13 @@ from drspcrl.learners.networks import Layer, Network
 from drspcrl.learners.ppo import value_of
 from drspcrl.learners.privileged import Privileged
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.worlds import _SIGNAL, Worlds, WorldStrength
 from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
 from drspcrl.worlds import EpisodeWorlds, WorldModel, declared, world_model
 from drspcrl.worlds.declare import KINDS
 from drspcrl.worlds.episodes import Roles
+from drspcrl.worlds.learning import _SIGNAL, Worlds, WorldStrength
 
 DISCOUNT = 0.8
 TOLERANCES = {"theta": 0.3, "actuator": 0.3, "bias": 0.5}

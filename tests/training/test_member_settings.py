@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from drspcrl import TrainConfig, load_policy, train
-from drspcrl.learners.backup import Transitions
 from drspcrl.learners.replay import Batch
 from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.training.run import Trainer
+from drspcrl.transitions.backup import Transitions
 
 
 def config(out, **given) -> TrainConfig:

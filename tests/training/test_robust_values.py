@@ -18,8 +18,6 @@ from drspcrl.config.learners import PPOSettings
 from drspcrl.divergences import KL, ChiSquared, Divergence, TotalVariation
 from drspcrl.envs.probe import finite
 from drspcrl.learners import PPO, PPOHyper
-from drspcrl.learners.backup import Transitions
-from drspcrl.learners.dual import Exact
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.population import stack
 from drspcrl.learners.surrogate import state_value
@@ -27,6 +25,8 @@ from drspcrl.nominal import Draws, NominalModel, Scales, Strength, Transition
 from drspcrl.tabular import garnet, robust_policy_evaluation
 from drspcrl.training.collector import Collector
 from drspcrl.training.onpolicy import OnPolicyLoop
+from drspcrl.transitions.backup import Transitions
+from drspcrl.transitions.dual import Exact
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0)
 STATES, CHOICES = 4, 2

@@ -9,12 +9,12 @@ from known_worlds import Known, unit_draws
 from rich.console import Console
 
 from drspcrl.errors import InputError
-from drspcrl.learners.worlds import CANDIDATES
 from drspcrl.policy import load_policy
 from drspcrl.runfolder.runs import read_run
 from drspcrl.training import TrainConfig, train
 from drspcrl.training.run import Trainer
 from drspcrl.training.worlds import measured
+from drspcrl.worlds.learning import CANDIDATES
 
 QUIET = Console(quiet=True)
 THETA = {"name": "theta", "nominal": 0.0, "tolerance": 0.2, "law": "above"}

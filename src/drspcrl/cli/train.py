@@ -83,18 +83,11 @@ def settings_help(arguments: Sequence[str]) -> str:
     Args:
         arguments: of the command, `--help` among them.
     """
-    from drspcrl.learners.registry import LEARNERS
-    from drspcrl.training.config import UNCERTAINTIES
     from drspcrl.training.listing import as_text, groups
 
     algorithm = _value_of("--algorithm", arguments)
     uncertainty = _value_of("--uncertainty", arguments)
-    return as_text(
-        groups(
-            algorithm if algorithm in LEARNERS else None,
-            uncertainty if uncertainty in UNCERTAINTIES else None,
-        )
-    )
+    return as_text(groups(algorithm, uncertainty))
 
 
 def from_file(arguments: Sequence[str]) -> Train:

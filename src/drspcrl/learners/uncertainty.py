@@ -6,8 +6,8 @@ next state is worth, what the actor ascends and what the signal for a curriculum
 | object | the world differs | worst case |
 |---|---|---|
 | `Plain` | not at all | – |
-| `drspcrl.learners.worlds.Worlds` | from episode to episode | over worlds, `tilt` |
-| `drspcrl.learners.backup.Transitions` | at every step | over draws of nominal noise, ε |
+| `drspcrl.worlds.learning.Worlds` | from episode to episode | over worlds, `tilt` |
+| `drspcrl.transitions.backup.Transitions` | at every step | over draws of nominal noise, ε |
 
 The numbers in which members of a population differ come as a `Strength` of its own kind.
 """

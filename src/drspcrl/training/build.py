@@ -11,8 +11,6 @@ from drspcrl.config.transitions import ReplayTransitionSettings, TransitionSetti
 from drspcrl.divergences import Divergence
 from drspcrl.divergences.registry import divergence_class
 from drspcrl.errors import InputError
-from drspcrl.learners.backup import Transitions
-from drspcrl.learners.dual import Dual, Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 from drspcrl.learners.registry import learner_class
 from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.nominal import NominalModel, Scales, Strength
@@ -23,6 +21,8 @@ from drspcrl.training.loop import Device, Loop, stacked_hyper
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.onpolicy import OnPolicyLoop
 from drspcrl.training.settings import Settings
+from drspcrl.transitions.backup import Transitions
+from drspcrl.transitions.dual import Dual, Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 
 # How β is found in a ball that tilts draws, from its divergence and the size of a network.
 DUALS: dict[str, Callable[[Divergence, tuple[int, ...]], Dual]] = {

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from drspcrl.config.field import Component
 from drspcrl.learners.registry import LEARNERS
 from drspcrl.presets import preset
+from drspcrl.training.config import UNCERTAINTIES
 from drspcrl.training.settings import component_classes
 from drspcrl.variants import written
 
@@ -37,12 +38,13 @@ class Group(NamedTuple):
 
 
 def groups(algorithm: str | None = None, uncertainty: str | None = None) -> list[Group]:
-    """The settings of all trainings, or of those with one algorithm or one form of uncertainty.
+    """The settings of trainings with one algorithm or one form of uncertainty, or of all.
 
+    A name that the library does not have stands for all.
     A component that extends another one lists what it adds or changes.
     """
-    algorithms = list(LEARNERS) if algorithm is None else [algorithm]
-    forms = ("worlds", "transitions") if uncertainty is None else (uncertainty,)
+    algorithms = [name for name in LEARNERS if algorithm in (name, None)] or list(LEARNERS)
+    forms = [form for form in UNCERTAINTIES if uncertainty in (form, None)] or UNCERTAINTIES
     users: dict[type[Component], list[str]] = {}
     for name in algorithms:
         for form in forms:

@@ -12,10 +12,10 @@ from drspcrl.config.worlds import WorldSettings
 from drspcrl.divergences.registry import divergence_class
 from drspcrl.envs.registry import make, task_names
 from drspcrl.errors import InputError
-from drspcrl.learners.worlds import CANDIDATES, Worlds, WorldStrength
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import Settings
 from drspcrl.worlds.episodes import EpisodeWorlds, Roles
+from drspcrl.worlds.learning import CANDIDATES, Worlds, WorldStrength
 from drspcrl.worlds.model import WorldModel, sensor_spread, world_model
 from drspcrl.worlds.own import check_set_world, random_observations
 

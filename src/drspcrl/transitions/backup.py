@@ -23,15 +23,11 @@ from jax import Array, lax
 from drspcrl.errors import InputError
 from drspcrl.learners import networks, normalization
 from drspcrl.learners.cpu.threefry import normal
-from drspcrl.learners.dual import Dual, Exact, Found, ValueOfDraws, Worst
 from drspcrl.learners.experience import Rollout, SignalInputs, applied, successors
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import Moments
-from drspcrl.learners.outlook import RobustBootstrap, robust_bootstrap, start_value
 from drspcrl.learners.privileged import RolloutNoise
 from drspcrl.learners.replay import Batch
-from drspcrl.learners.replay_signal import draw_signal
-from drspcrl.learners.signals import metrics_of, signal_of
 from drspcrl.learners.uncertainty import (
     Ahead,
     Backup,
@@ -44,6 +40,9 @@ from drspcrl.learners.uncertainty import (
     undisturbed,
 )
 from drspcrl.nominal import Noise, NominalModel, Scales, Strength, Transition
+from drspcrl.transitions.bootstrap import RobustBootstrap, robust_bootstrap, start_value
+from drspcrl.transitions.dual import Dual, Exact, Found, ValueOfDraws, Worst
+from drspcrl.transitions.signal import draw_signal, metrics_of, signal_of
 
 ACTOR_DRAWS = ("one", "all")
 PRECISIONS = ("float32", "float16", "bfloat16")

@@ -11,13 +11,13 @@ from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.errors import InputError
 from drspcrl.learners import DDPG, SAC, TD3, DDPGHyper, SACHyper, ddpg, sac
 from drspcrl.learners.actor_critic import critic_target, seen_by_critic, twin_loss
-from drspcrl.learners.backup import Transitions, backup_states, chosen, mean_where, pick
-from drspcrl.learners.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, Uncertainty, undisturbed
 from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.nominal.noise import KINDS, NoiseState, Spread
+from drspcrl.transitions.backup import Transitions, backup_states, chosen, mean_where, pick
+from drspcrl.transitions.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
 
 pytestmark = pytest.mark.usefixtures("float64")
 LEARNERS = {"sac": (SAC, SACHyper()), "ddpg": (DDPG, DDPGHyper()), "td3": (TD3, DDPGHyper())}

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.learners.dual import ValueOfDraws, Worst
 from drspcrl.learners.privileged import RolloutNoise, draws_after, features, features_at
 from drspcrl.nominal import Draws, Strength, Transition
+from drspcrl.transitions.dual import ValueOfDraws, Worst
 
 if TYPE_CHECKING:
-    from drspcrl.learners.backup import RobustState, Transitions
     from drspcrl.learners.uncertainty import Value
+    from drspcrl.transitions.backup import RobustState, Transitions
 
 
 class RobustBootstrap(NamedTuple):

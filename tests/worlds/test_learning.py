@@ -17,7 +17,8 @@ from drspcrl.learners.ppo import PPOState, normalise_rewards
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import entropy_range
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain
-from drspcrl.learners.worlds import (
+from drspcrl.worlds import WorldModel, declared, world_model
+from drspcrl.worlds.learning import (
     CANDIDATES,
     RADII,
     STARTS,
@@ -30,7 +31,6 @@ from drspcrl.learners.worlds import (
     near_radii,
     tilt_weight,
 )
-from drspcrl.worlds import WorldModel, declared, world_model
 
 SIZE, A, B = 2, 1, 64
 THETA = {"name": "theta", "nominal": 0.0, "tolerance": 0.5, "law": "above"}

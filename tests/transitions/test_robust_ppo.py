@@ -7,12 +7,12 @@ import pytest
 
 from drspcrl.divergences import KL
 from drspcrl.learners import PPO, PPOHyper
-from drspcrl.learners.backup import Transitions
-from drspcrl.learners.dual import Exact
 from drspcrl.learners.experience import Rollout, SignalInputs, applied
-from drspcrl.learners.outlook import snap_rounding
 from drspcrl.learners.ppo import PPOState
 from drspcrl.nominal import Noise, Scales, Strength
+from drspcrl.transitions.backup import Transitions
+from drspcrl.transitions.bootstrap import snap_rounding
+from drspcrl.transitions.dual import Exact
 
 OBSERVATIONS, ACTIONS, STEPS, ENVS = 3, 2, 16, 4
 PLAIN = PPO((16, 16), epochs=2, minibatches=4)

@@ -1,0 +1,1 @@
+"""Uncertainty at every step, the paper's letter: draws of nominal noise and their worst case."""
