@@ -45,8 +45,8 @@ def test_network_comes_near_the_exact_dual(learned):
     dual, state = learned
     values, origin = problem()
     ε = jnp.float32(0.4)
-    exact = Exact().worst_case((), values, UNIFORM, ε, origin)
-    found = dual.worst_case(state, values, UNIFORM, ε, origin)
+    exact = Exact().worst_cases((), values, UNIFORM, ε, origin)
+    found = dual.worst_cases(state, values, UNIFORM, ε, origin)
     # A dual objective is a lower bound at any β, and flat near the best one.
     gap = np.asarray(exact.value - found.value)
     assert gap.min() > -1e-4
@@ -60,7 +60,7 @@ def test_network_comes_near_the_exact_dual(learned):
 def test_network_is_bounded_and_counts_in_units(learned):
     dual, state = learned
     values, origin = problem()
-    β = np.asarray(dual.worst_case(state, values, UNIFORM, jnp.float32(0.4), origin).multiplier)
+    β = np.asarray(dual.worst_cases(state, values, UNIFORM, jnp.float32(0.4), origin).multiplier)
     unit = float(state.unit)
     assert (β >= unit / dual.reach).all()
     assert (β <= unit * dual.reach).all()
@@ -77,7 +77,7 @@ def test_network_is_bounded_and_counts_in_units(learned):
 def test_network_is_the_mean_at_radius_zero(learned):
     dual, state = learned
     values, origin = problem()
-    found = dual.worst_case(state, values, UNIFORM, jnp.float32(0.0), origin)
+    found = dual.worst_cases(state, values, UNIFORM, jnp.float32(0.0), origin)
     np.testing.assert_allclose(found.value, values.mean(axis=1), rtol=1e-5)
     np.testing.assert_allclose(found.weights, UNIFORM)
     sd = np.asarray(values).std(axis=1)
@@ -93,29 +93,29 @@ def test_one_stored_next_state_is_empty():
     start = dual.init(jax.random.key(0), 1, 1)
     start = dual.update(start, values, one, ε, origin)
     state = trained(dual, values, origin, 0.5, 300)
-    before = dual.worst_case(start, values, one, ε, origin)
-    after = dual.worst_case(state, values, one, ε, origin)
+    before = dual.worst_cases(start, values, one, ε, origin)
+    after = dual.worst_cases(state, values, one, ε, origin)
     floor = float(state.unit) / dual.reach
     assert before.multiplier.min() > 100 * floor
     np.testing.assert_allclose(after.multiplier, floor, rtol=0.1)
     np.testing.assert_allclose(after.value, values[:, 0] - 0.5 * after.multiplier, rtol=1e-5)
     np.testing.assert_allclose(after.weights, 1.0)
     # The exact dual says so at once.
-    exact = Exact().worst_case((), values, one, ε, origin)
+    exact = Exact().worst_cases((), values, one, ε, origin)
     np.testing.assert_array_equal(exact.value, values[:, 0])
     assert not exact.multiplier.any()
 
 
 def test_gaussian_is_what_it_is_named_for():
     values, origin = problem()
-    found = Gaussian().worst_case((), values, UNIFORM, jnp.float32(0.5), origin)
+    found = Gaussian().worst_cases((), values, UNIFORM, jnp.float32(0.5), origin)
     v = np.asarray(values)
     np.testing.assert_allclose(found.value, v.mean(axis=1) - v.std(axis=1), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.multiplier, v.std(axis=1), rtol=1e-4)
     np.testing.assert_allclose(found.weights.sum(axis=1), 1.0, rtol=1e-5)
     np.testing.assert_allclose((found.weights * values).sum(axis=1), found.value, atol=1e-4)
     # At a large radius some weights are negative and the value is below every draw.
-    large = Gaussian().worst_case((), values, UNIFORM, jnp.float32(4.0), origin)
+    large = Gaussian().worst_cases((), values, UNIFORM, jnp.float32(4.0), origin)
     assert large.weights.min() < 0
     assert (large.value < values.min(axis=1)).any()
 
@@ -125,7 +125,7 @@ def test_gradients_are_the_weights(dual):
     values, origin = problem()
     state = dual.init(jax.random.key(0), 1, 1)
     state = dual.update(state, values, UNIFORM, jnp.float32(0.3), origin)
-    worst = partial(dual.worst_case, state)
+    worst = partial(dual.worst_cases, state)
     ε = jnp.float32(0.3)
     grads = jax.grad(lambda v: worst(v, UNIFORM, ε, origin).value.sum())(values)
     np.testing.assert_allclose(grads, worst(values, UNIFORM, ε, origin).weights, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Ways to the worst case over n draws, for a batch of states.
+"""Ways to the worst case over n draws: written for one state, vmapped to a batch of them.
 
 | name | value | for |
 |---|---|---|
@@ -128,21 +128,30 @@ class Tilting(Dual):
     def worst_case(
         self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
     ) -> Worst:
-        """The worst case within ε.
+        """The worst case within ε, of one state.
 
         Args:
             state: what it has learned.
-            values: V of the draws, [B, n].
-            probabilities: p of the draws, [B, n].
+            values: V of the draws, [n].
+            probabilities: p of the draws, [n].
             epsilon: ε ≥ 0, a scalar.
-            origin: what led to the states, [B, …].
+            origin: what led to the state.
         """
+
+    def worst_cases(
+        self, state: Any, values: Array, probabilities: Array, epsilon: Array, origin: Transition
+    ) -> Worst:
+        """`worst_case` of B states: values and probabilities [B, n], origins [B, …]."""
+        # States along the last axis: sums over few draws run over many states at once.
+        solve = jax.vmap(self.worst_case, in_axes=(None, 1, 1, None, 0), out_axes=-1)
+        found = solve(state, values.T, probabilities.T, epsilon, origin)
+        return found._replace(weights=found.weights.T)
 
     def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> Found:
         """See `Dual`."""
         values, more = drawn.value(None)
         values = drawn.settle(values)
-        worst = self.worst_case(state, values, drawn.probabilities, epsilon, drawn.origin)
+        worst = self.worst_cases(state, values, drawn.probabilities, epsilon, drawn.origin)
         return Found(worst, values, more)
 
     def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
@@ -151,7 +160,7 @@ class Tilting(Dual):
         values = drawn.settle(values)
         problem = values, drawn.probabilities, epsilon, drawn.origin
         state = self.update(state, *problem)
-        return state, Found(self.worst_case(state, *problem), values, more)
+        return state, Found(self.worst_cases(state, *problem), values, more)
 
 
 @dataclass(frozen=True)
@@ -170,10 +179,8 @@ class Exact(Tilting):
     ) -> Worst:
         """See `Dual`."""
         del state, origin
-        # States along the last axis: sums over few draws run over many states at once.
-        solve = jax.vmap(self.divergence.worst_case, in_axes=(1, 1, None), out_axes=-1)
-        found = solve(values.T, probabilities.T, epsilon)
-        return Worst(found.value, found.weights.T, found.multiplier, found.slope)
+        found = self.divergence.worst_case(values, probabilities, epsilon)
+        return Worst(found.value, found.weights, found.multiplier, found.slope)
 
 
 @dataclass(frozen=True)
@@ -190,17 +197,16 @@ class Gaussian(Tilting):
         """See `Dual`."""
         del state, origin
         v, p = lax.stop_gradient((values, probabilities))
-        mean = jnp.sum(p * v, axis=1)
-        centred = v - mean[:, None]
-        sd = jnp.sqrt(jnp.sum(p * jnp.square(centred), axis=1))
+        centred = v - jnp.sum(p * v)
+        sd = jnp.sqrt(jnp.sum(p * jnp.square(centred)))
         unit = jnp.where(sd > 0, sd, 1.0)
         reach = jnp.sqrt(2.0 * epsilon)
-        weights = p * (1.0 - reach * centred / unit[:, None])
+        weights = p * (1.0 - reach * centred / unit)
         slope = jnp.sqrt(2.0) * sd
         β = jnp.where(sd > 0, jnp.where(epsilon > 0, sd / reach, jnp.inf), 0.0)
-        value = jnp.sum(p * values, axis=1) - reach * sd
+        value = jnp.sum(p * values) - reach * sd
         # The envelope theorem: zero, with the derivative of the reach in the values.
-        tilted = jnp.sum((weights - p) * (values - v), axis=1)
+        tilted = jnp.sum((weights - p) * (values - v))
         return Worst(value + tilted, weights, β, slope)
 
 
@@ -237,9 +243,8 @@ class FirstOrderWasserstein(Dual):
         values = drawn.settle(values)
         assert drawn.unit is not None
         gradients = gradients * jnp.broadcast_to(drawn.unit, gradients.shape)
-        return Found(
-            self.from_gradients(values, gradients, drawn.probabilities, epsilon), values, more
-        )
+        solve = jax.vmap(self.from_gradients, in_axes=(0, 0, 0, None))
+        return Found(solve(values, gradients, drawn.probabilities, epsilon), values, more)
 
     def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
         """See `find`; there is nothing to learn."""
@@ -248,11 +253,11 @@ class FirstOrderWasserstein(Dual):
     def from_gradients(
         self, values: Array, gradients: Array, probabilities: Array, epsilon: Array
     ) -> Worst:
-        """The worst case from values [B, n] and standardised gradients [B, n, O]."""
-        square = jnp.sum(probabilities * jnp.sum(jnp.square(gradients), axis=-1), axis=1)
+        """The worst case of one state, from values [n] and standardised gradients [n, O]."""
+        square = jnp.sum(probabilities * jnp.sum(jnp.square(gradients), axis=-1))
         # √ has no derivative at 0, where there is nothing to move against either.
         size = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
-        value = jnp.sum(probabilities * values, axis=1) - epsilon * size
+        value = jnp.sum(probabilities * values) - epsilon * size
         constant = lax.stop_gradient(size)
         return Worst(value, probabilities, constant, constant)
 
@@ -296,7 +301,7 @@ class NetworkDual(Tilting):
         return NetworkState(network, adam.init(network), jnp.zeros(()))
 
     def multiplier(self, network: Network, unit: Array, origin: Transition) -> Array:
-        """β_φ(s, a), [B]."""
+        """β_φ(s, a), of one origin or [B] of them."""
         x = jnp.concatenate([origin.observation, origin.action], axis=-1)
         exponent = jnp.tanh(networks.apply(network, x)[..., 0])
         return jnp.maximum(unit, 1e-6) * jnp.exp(jnp.log(self.reach) * exponent)
@@ -311,14 +316,14 @@ class NetworkDual(Tilting):
     ) -> NetworkState:
         """K steps up the mean dual objective, in units of the spread."""
         values = lax.stop_gradient(values)
-        spread = jnp.mean(deviation(values, probabilities))
+        spread = jnp.mean(jax.vmap(deviation)(values, probabilities))
         if values.shape[1] == 1:  # one draw has no spread: take that of the states' values
             spread = jnp.std(values)
         unit = jnp.where(state.unit > 0, state.unit + 0.01 * (spread - state.unit), spread)
 
         def loss(network: Network) -> Array:
             β = self.multiplier(network, unit, origin)
-            gain = dual_objective(values, probabilities, β, epsilon)
+            gain = jax.vmap(dual_objective, (0, 0, 0, None))(values, probabilities, β, epsilon)
             return -jnp.mean(gain - jnp.min(values, axis=1)) / jnp.maximum(unit, 1e-6)
 
         network, optimizer = state.network, state.optimizer
@@ -337,9 +342,9 @@ class NetworkDual(Tilting):
     ) -> Worst:
         """See `Dual`; the multiplier is what the network says."""
         β = lax.stop_gradient(self.multiplier(state.network, state.unit, origin))
-        mean = jnp.sum(probabilities * values, axis=1)
+        mean = jnp.sum(probabilities * values)
         tilted = dual_objective(values, probabilities, β, epsilon)
-        weights = jax.nn.softmax(jnp.log(probabilities) - values / β[:, None], axis=1)
+        weights = jax.nn.softmax(jnp.log(probabilities) - values / β)
         plain = epsilon == 0
         return Worst(
             value=jnp.where(plain, mean, tilted),
@@ -357,7 +362,7 @@ class NetworkDual(Tilting):
     ) -> dict[str, Array]:
         """How far it is from the worst case itself, and the multiplier there."""
         nowhere = Transition(values, values, values)  # not looked at
-        exact = Exact().worst_case((), values, probabilities, epsilon, nowhere)
+        exact = Exact().worst_cases((), values, probabilities, epsilon, nowhere)
         return {
             "dual_gap": jnp.mean(jnp.where(alive, exact.value - worst.value, 0.0)),
             "beta_exact": jnp.mean(jnp.where(alive, exact.multiplier, 0.0)),
@@ -365,14 +370,13 @@ class NetworkDual(Tilting):
 
 
 def dual_objective(values: Array, probabilities: Array, β: Array, epsilon: Array) -> Array:
-    """−β log Σ p exp(−V/β) − βε, [B]; V is counted from its minimum, so that nothing overflows."""
-    least = lax.stop_gradient(jnp.min(values, axis=1))
-    exponents = -(values - least[:, None]) / β[:, None]
-    log_mean = jax.nn.logsumexp(exponents + jnp.log(probabilities), axis=1)
+    """−β log Σ p exp(−V/β) − βε; V is counted from its minimum, so that nothing overflows."""
+    least = lax.stop_gradient(jnp.min(values))
+    log_mean = jax.nn.logsumexp(-(values - least) / β + jnp.log(probabilities))
     return least - β * log_mean - β * epsilon
 
 
 def deviation(values: Array, probabilities: Array) -> Array:
-    """The standard deviation of values [B, n] between draws, [B]."""
-    mean = jnp.sum(probabilities * values, axis=1)
-    return jnp.sqrt(jnp.sum(probabilities * jnp.square(values - mean[:, None]), axis=1))
+    """The standard deviation of one state's draws."""
+    mean = jnp.sum(probabilities * values)
+    return jnp.sqrt(jnp.sum(probabilities * jnp.square(values - mean)))

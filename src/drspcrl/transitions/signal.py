@@ -141,7 +141,9 @@ def _signal(
         "weighted_multiplier": _weighted(robust, jnp.where(alive, worst.value, 0.0), multiplier, ε),
         "slope": jnp.mean(jnp.where(alive, worst.slope, 0.0)),
         "robust_value": jnp.mean(jnp.where(alive, worst.value, 0.0)),
-        "value_spread": jnp.mean(jnp.where(alive, deviation(values, faced.probabilities), 0.0)),
+        "value_spread": jnp.mean(
+            jnp.where(alive, jax.vmap(deviation)(values, faced.probabilities), 0.0)
+        ),
         "draws": jnp.where(alive[:, None], values, 0.0),
     }
 
@@ -172,7 +174,7 @@ def _log(
     alive, n = faced.alive, values.shape[1]
     multiplier = jnp.where(alive, worst.multiplier, 0.0)
     effective = 1.0 / jnp.sum(jnp.square(worst.weights), axis=1)
-    spread = deviation(values, faced.probabilities)
+    spread = jax.vmap(deviation)(values, faced.probabilities)
     # No multiplier although the draws differ: the worst case is their minimum already.
     saturated = alive & (multiplier <= 0.0) & (spread > 0.0)
     numbers = {
