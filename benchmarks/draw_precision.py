@@ -26,10 +26,11 @@ from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import SACState, temperature
 from drspcrl.nominal import Strength
-from drspcrl.training.build import make_loop, member_uncertainty
+from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.settings import resolve
+from drspcrl.training.transitions import member_uncertainty
 from drspcrl.transitions.backup import DrawBatch, Transitions, backup_states
 from drspcrl.transitions.dual import ValueOfDraws
 

@@ -25,8 +25,8 @@ from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.nominal import Scales, Strength
-from drspcrl.training.build import transitions_of
 from drspcrl.training.settings import resolve
+from drspcrl.training.transitions import transitions_of
 
 LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
 OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes

@@ -98,7 +98,7 @@ import numpy as np
 from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
-from drspcrl.training.build import member_uncertainty
+from drspcrl.training.transitions import member_uncertainty
 what, algorithm = sys.argv[1:]
 changes = {} if algorithm == "ppo" else {"learning_starts": 256, "buffer_size": 100_000}
 settings = resolve(algorithm, changes, 10**6)

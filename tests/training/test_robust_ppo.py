@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL
-from drspcrl.training.build import make_loop, member_uncertainty
+from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
+from drspcrl.training.transitions import member_uncertainty
 
 SMALL = {"hidden": [16, 16], "rollout_size": 128, "minibatches": 4, "envs_per_member": 4}
 NOISE = {"sensor": 0.2, "actuator": 0.1, "process": 0.05, "draws": 4}

@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from drspcrl.training.build import make_loop, member_uncertainty
+from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
+from drspcrl.training.transitions import member_uncertainty
 
 SMALL = {
     "hidden": [16, 16],

@@ -83,6 +83,10 @@ def _parse(arguments: list[str]) -> Any:
     if training and any(one.partition("=")[0] == "--config" for one in arguments):
         with one_line():
             return import_module("drspcrl.cli.train").from_file(arguments[1:])
+    name = arguments[0] if arguments else ""
+    if name in COMMANDS:  # the others need not be loaded
+        with one_line():
+            return tyro.cli(_command(name), args=arguments[1:], prog=f"drspcrl {name}")
     commands = {name: _command(name) for name in COMMANDS}
     with one_line():
         return tyro.extras.subcommand_cli_from_dict(

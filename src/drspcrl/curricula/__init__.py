@@ -1,16 +1,28 @@
 """Curricula: what decides the radius ε of the coming iteration, from what the last one told."""
 
-from drspcrl.config.curricula import CurriculumSettings, WorldCurriculumSettings
-from drspcrl.curricula.accel import Accel
-from drspcrl.curricula.base import Curriculum, Setup, State
-from drspcrl.curricula.constant import Constant
-from drspcrl.curricula.domain_randomization import RandomRadius
-from drspcrl.curricula.linear import Linear
-from drspcrl.curricula.registry import CURRICULA, METHODS, curriculum, maker_of
-from drspcrl.curricula.self_paced import SelfPaced
-from drspcrl.curricula.signal import Signal
-from drspcrl.curricula.space import Space
-from drspcrl.curricula.yoked import Yoked
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# A training loads the methods that it has.
+_EXPORTS = {
+    "CURRICULA": "drspcrl.curricula.registry",
+    "METHODS": "drspcrl.curricula.registry",
+    "Accel": "drspcrl.curricula.accel",
+    "Constant": "drspcrl.curricula.constant",
+    "Curriculum": "drspcrl.curricula.base",
+    "CurriculumSettings": "drspcrl.config.curricula",
+    "Linear": "drspcrl.curricula.linear",
+    "RandomRadius": "drspcrl.curricula.domain_randomization",
+    "SelfPaced": "drspcrl.curricula.self_paced",
+    "Setup": "drspcrl.curricula.base",
+    "Signal": "drspcrl.curricula.signal",
+    "Space": "drspcrl.curricula.space",
+    "State": "drspcrl.curricula.base",
+    "WorldCurriculumSettings": "drspcrl.config.curricula",
+    "Yoked": "drspcrl.curricula.yoked",
+    "curriculum": "drspcrl.curricula.registry",
+    "maker_of": "drspcrl.curricula.registry",
+}
 
 __all__ = [
     "CURRICULA",
@@ -31,3 +43,22 @@ __all__ = [
     "curriculum",
     "maker_of",
 ]
+
+if TYPE_CHECKING:
+    from drspcrl.config.curricula import CurriculumSettings, WorldCurriculumSettings
+    from drspcrl.curricula.accel import Accel
+    from drspcrl.curricula.base import Curriculum, Setup, State
+    from drspcrl.curricula.constant import Constant
+    from drspcrl.curricula.domain_randomization import RandomRadius
+    from drspcrl.curricula.linear import Linear
+    from drspcrl.curricula.registry import CURRICULA, METHODS, curriculum, maker_of
+    from drspcrl.curricula.self_paced import SelfPaced
+    from drspcrl.curricula.signal import Signal
+    from drspcrl.curricula.space import Space
+    from drspcrl.curricula.yoked import Yoked
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.curricula' has no attribute {name!r}")

@@ -1,26 +1,30 @@
 """Perturbations: seeded Gymnasium wrappers, and the same as data for batched environments."""
 
-from drspcrl.perturbations.action import ActionDelay, ActionNoise
-from drspcrl.perturbations.gusts import Gusts
-from drspcrl.perturbations.observation import (
-    ObservationBias,
-    ObservationDropout,
-    ObservationNoise,
-)
-from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
-from drspcrl.perturbations.push import ExternalPush
-from drspcrl.perturbations.setting import (
-    PERTURBATIONS,
-    Perturbation,
-    Setting,
-    as_parts,
-    grid,
-    label,
-    parse,
-    sweep,
-    wrap,
-)
-from drspcrl.perturbations.wrapper import PerturbationWrapper
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# An environment loads the kinds that it has.
+_EXPORTS = {
+    "PERTURBATIONS": "drspcrl.perturbations.setting",
+    "ActionDelay": "drspcrl.perturbations.action",
+    "ActionNoise": "drspcrl.perturbations.action",
+    "ExternalPush": "drspcrl.perturbations.push",
+    "Gusts": "drspcrl.perturbations.gusts",
+    "ObservationBias": "drspcrl.perturbations.observation",
+    "ObservationDropout": "drspcrl.perturbations.observation",
+    "ObservationNoise": "drspcrl.perturbations.observation",
+    "Perturbation": "drspcrl.perturbations.setting",
+    "PerturbationWrapper": "drspcrl.perturbations.wrapper",
+    "PhysicsNoise": "drspcrl.perturbations.physics",
+    "PhysicsScale": "drspcrl.perturbations.physics",
+    "Setting": "drspcrl.perturbations.setting",
+    "as_parts": "drspcrl.perturbations.setting",
+    "grid": "drspcrl.perturbations.setting",
+    "label": "drspcrl.perturbations.setting",
+    "parse": "drspcrl.perturbations.setting",
+    "sweep": "drspcrl.perturbations.setting",
+    "wrap": "drspcrl.perturbations.setting",
+}
 
 __all__ = [
     "PERTURBATIONS",
@@ -43,3 +47,32 @@ __all__ = [
     "sweep",
     "wrap",
 ]
+
+if TYPE_CHECKING:
+    from drspcrl.perturbations.action import ActionDelay, ActionNoise
+    from drspcrl.perturbations.gusts import Gusts
+    from drspcrl.perturbations.observation import (
+        ObservationBias,
+        ObservationDropout,
+        ObservationNoise,
+    )
+    from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
+    from drspcrl.perturbations.push import ExternalPush
+    from drspcrl.perturbations.setting import (
+        PERTURBATIONS,
+        Perturbation,
+        Setting,
+        as_parts,
+        grid,
+        label,
+        parse,
+        sweep,
+        wrap,
+    )
+    from drspcrl.perturbations.wrapper import PerturbationWrapper
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'drspcrl.perturbations' has no attribute {name!r}")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drspcrl.baselines.wr2l import Adversary, State
 from drspcrl.envs.registry import make
 from drspcrl.perturbations import Perturbation
 from drspcrl.policy import stretch
 from drspcrl.training.loop import Loop
 
 if TYPE_CHECKING:
+    from drspcrl.baselines.wr2l import Adversary, State
     from drspcrl.training.config import TrainConfig
 
 LAYER = "adversary"
@@ -39,13 +39,15 @@ class Adversaries:
         self._adversary: Adversary | None = None
         self._states: list[State] = []
         if self._members:
+            from drspcrl.baselines import wr2l  # which few trainings have
+
             each = [config.settings_of(members[k]) for k in self._members]
             own = [settings.wr2l for settings in each if settings.wr2l is not None]
             env = make(config.env, len(own) * 2 * own[0].pairs, threads=config.threads)
             seeds = [members[k].seed for k in self._members]
             self._every = own[0].every * config.resolved.learner.steps_at_once
             _warn_if_idle(self._every, config.steps)
-            self._adversary = Adversary(env, seeds, own)
+            self._adversary = wr2l.Adversary(env, seeds, own)
             self._states = self._adversary.init()
 
     def advance(self, loop: Loop) -> None:
@@ -89,8 +91,12 @@ class Adversaries:
 
     def restore(self, trees: Sequence[Mapping[str, Any]]) -> None:
         """Go on from `trees`; the collector's environments bring their own physics back."""
+        if not self._members:
+            return
+        from drspcrl.baselines import wr2l
+
         self._states = [
-            State(
+            wr2l.State(
                 phi=np.asarray(trees[k]["phi"], float),
                 updates=int(trees[k]["updates"]),
                 steps=int(trees[k]["steps"]),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,11 @@ from drspcrl.config.learners import PPOSettings
 from drspcrl.learners.cpu.compiling import acting_options, learning_options
 from drspcrl.learners.experience import ActOutput, Rollout, SignalInputs, applied
 from drspcrl.learners.normalization import Moments
-from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.training.collector import Collector
 from drspcrl.training.loop import Device, Loop, member_keys, unpack
+
+if TYPE_CHECKING:
+    from drspcrl.learners.ppo import PPO, PPOState
 
 INIT, ACT, UPDATE = range(3)
 
@@ -42,7 +44,7 @@ class OnPolicyLoop(Loop):
 
     def __init__(
         self,
-        learner: PPO,
+        learner: "PPO",
         hyper: Any,
         collector: Collector,
         seeds: Sequence[int],
@@ -163,7 +165,7 @@ class OnPolicyLoop(Loop):
         learner, size = self.learner, self._size
 
         def act(
-            state: PPOState,
+            state: "PPOState",
             drawn: ActOutput,
             observation: Array,
             strength: Any,
@@ -177,7 +179,7 @@ class OnPolicyLoop(Loop):
             return state.observations, drawn, applied(now)
 
         def update(
-            state: PPOState,
+            state: "PPOState",
             drawn: ActOutput,
             outcomes: Array,
             shown: SignalInputs | None,
@@ -186,7 +188,7 @@ class OnPolicyLoop(Loop):
             key: Array,
             steps: Array,
             progress: Array,
-        ) -> tuple[PPOState, dict[str, Array], dict[str, Array]]:
+        ) -> "tuple[PPOState, dict[str, Array], dict[str, Array]]":
             seen = unpack(outcomes, size)._asdict()
             del seen["observation"]
             seen["final_observation"] = seen["final_observation"][..., :size]

@@ -22,7 +22,7 @@ from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.runfolder.checkpoint import Saved
 from drspcrl.training.adversaries import Adversaries, perturbations_of
-from drspcrl.training.build import ball, make_loop, member_uncertainty, warn_if_unwise
+from drspcrl.training.build import ball, make_loop
 from drspcrl.training.collector import Collector, TrainEvaluator
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.curriculum import Curricula
@@ -130,6 +130,8 @@ class Trainer:
         if worlds is not None:
             show_worlds(worlds[0].model, float(worlds[1].budget.max()), console)
         elif self._paced:
+            from drspcrl.training.transitions import member_uncertainty
+
             against = member_uncertainty(each, self.curricula.epsilon, plain)
             self._warn_if_unwise(each, plain)
         self.loop = make_loop(
@@ -255,6 +257,8 @@ class Trainer:
         self.console.print(f"warning: {message}", highlight=False, markup=False, soft_wrap=True)
 
     def _warn_if_unwise(self, each: Sequence[Settings], plain: Sequence[bool]) -> None:
+        from drspcrl.training.transitions import warn_if_unwise
+
         pairs = zip(each, plain, strict=True)
         budgets = [own.curriculum.epsilon_budget for own, off in pairs if not off]
         shared = each[0].transitions
