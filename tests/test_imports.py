@@ -17,7 +17,7 @@ ORDER = (
     *("variants", "presets", "divergences", "nominal", "config", "data", "statistics"),
     *("physics", "perturbations", "envs", "policy", "runfolder", "curricula", "learners"),
     *("transitions", "worlds", "baselines", "tabular", "training", "evaluation", "export"),
-    *("video", "report", "experiments", "cli", "__init__", "__main__"),
+    *("video", "report", "plot", "foreign", "experiments", "cli", "__init__", "__main__"),
 )
 # What may not be said by an order: these know the worlds, the tasks and the policies, no learner.
 NEVER = {
@@ -33,7 +33,18 @@ UNSAFE = {"pickle", "cPickle", "dill", "joblib", "cloudpickle", "marshal", "shel
 WRITES_YAML = {Path("training/folder.py"), Path("runfolder/digest/content.py")}
 WITHOUT_JAX = (
     *("config", "variants", "presets", "data", "statistics", "report", "policy", "evaluation"),
-    *("video", "export", "physics", "envs", "worlds", "perturbations", "runfolder", "registry"),
+    *(
+        "foreign",
+        "plot",
+        "video",
+        "export",
+        "physics",
+        "envs",
+        "worlds",
+        "perturbations",
+        "runfolder",
+        "registry",
+    ),
 )
 # The store of checkpoints holds keys of JAX, and worlds have a part that learns; the rest of their
 # rooms does without.

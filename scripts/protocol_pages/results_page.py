@@ -8,6 +8,7 @@ import numpy as np
 from drspcrl.data import cleanrl_returns
 from drspcrl.report.curves import curves_of_runs
 from drspcrl.report.figures.paint import Paint
+from drspcrl.report.figures.style import save
 from drspcrl.report.figures.training import training
 from drspcrl.report.names import (
     TASK_ORDER,
@@ -285,11 +286,13 @@ def draw_epsilon(evidence: Evidence, images: Path) -> dict[str, str]:
     tasks = in_order({task for _, task in curves}, TASK_ORDER)
     methods = ordered_methods(run.method for run in evidence.runs)
     note = "SYNTHETIC DATA, not results" if evidence.synthetic else ""
-    paint = Paint(looks(methods), images, "make results", note)
+    paint = Paint(looks(methods), "make results", note)
     names = {}
     for algorithm in algorithms:
         name = f"protocol-epsilon-{algorithm}"
-        if training(curves, algorithm, tasks, "epsilon", paint, name):
+        figure = training(curves, algorithm, tasks, "epsilon", paint)
+        if figure is not None:
+            save(figure, images / name)
             (images / f"{name}.svg").unlink()
             names[algorithm_label(algorithm)] = name
     return names

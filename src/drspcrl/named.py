@@ -6,7 +6,7 @@ A run folder's own word is not enough, because the folder may come from anywhere
 
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -62,7 +62,7 @@ def attribute_of(module: ModuleType, name: str) -> Any:
     return found
 
 
-def name_of(function: Callable[..., Any]) -> str | None:
+def name_of(function: Any) -> str | None:
     """`module:name` of a function or class; None where no such name leads back to it."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module not in sys.modules:

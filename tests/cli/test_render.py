@@ -72,5 +72,7 @@ def test_what_to_show_and_which_task(tmp_path, capsys):
     assert "--env: Walker2d" in mistake(hopper, "--env", "Walker2d")
     assert f"2 runs; give one of them: {hopper}, {walker}" in mistake(str(tmp_path))
     assert "module json has no nothing" in mistake("--policy", "json:nothing", "--env", "Hopper")
-    assert "PYTHONPATH" in mistake("--policy", "no_such_module:act", "--env", "Hopper")
+    assert "there is none on the Python path" in mistake(
+        "--policy", "no_such_module:act", "--env", "Hopper"
+    )
     assert "give module:function" in mistake("--policy", "json", "--env", "Hopper")

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import sb3_files
 import spiral
 import yaml
 from hopper_runs import make_run
@@ -34,6 +35,18 @@ def test_a_foreign_policy_on_an_own_environment(worlds, tmp_path, capsys):
     assert json.loads((out / "stress.json").read_text())["policy"] == {"name": "spiral:act"}
     names = {"stress.json", "stress-state.json", "stress.png", "stress.svg"}
     assert {path.name for path in out.iterdir()} == names
+
+
+def test_a_saved_model_goes_through_the_same_door(tmp_path, capsys):
+    path = sb3_files.save_model(tmp_path / "model.zip", sb3_files.ppo(11, 3))
+    options = ["--env", "Hopper", "--parameters", "gravity", "--budget", 180, "--episodes", 1]
+    out = tmp_path / "out"
+    assert run("--policy", path, *options, "--steps", 5, "--threads", 1, "--out", out) == 0
+    assert json.loads((out / "stress.json").read_text())["policy"] == {"name": "model.zip"}
+    capsys.readouterr()
+    (tmp_path / "vn.pkl").write_bytes(b"")
+    assert run("--policy", path, *options, "--normalizer", tmp_path / "vn.pkl") == 2
+    assert "is a pickle, which runs code" in capsys.readouterr().err
 
 
 def test_a_run_folder_keeps_its_result(tmp_path, capsys):

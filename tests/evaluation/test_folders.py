@@ -94,7 +94,7 @@ def test_what_holds_no_runs_is_refused_with_what_is_there(tmp_path):
     (tmp_path / "logs").mkdir()
     with pytest.raises(InputError, match=r"which holds logs/, model\.zip; a run folder"):
         list(evaluate_runs(tmp_path, load_policy))
-    with pytest.raises(InputError, match=r"model\.zip is a file; .*drspcrl\.evaluate"):
+    with pytest.raises(InputError, match=r"model\.zip is a file; .*given as --policy"):
         list(evaluate_runs(tmp_path / "model.zip", load_policy))
     with pytest.raises(InputError, match="does not exist"):
         list(evaluate_runs(tmp_path / "nowhere", load_policy))

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from drspcrl.report.figures.paint import Point, interval_words
 from drspcrl.report.figures.style import brief, fit, short_number
+from drspcrl.statistics import Estimate
 
 
 def limits(values, ends):
@@ -12,13 +14,20 @@ def limits(values, ends):
     return found[0]
 
 
-def test_short_intervals_are_shown_whole():
-    # values 0..10: spread 10, margin .6; the interval's ends −2 and 12 lie within 60%
-    assert limits([0, 10], [-2, 12]) == pytest.approx((-2.6, 12.6))
+def test_intervals_are_shown_whole():
+    # from −2 to 12 it is 14, and the margin .06 of that
+    assert limits([0, 10], [-2, 12]) == pytest.approx((-2.84, 12.84))
+    assert limits([0, 10], [2, float("nan")]) == pytest.approx((-0.6, 10.6))
 
 
-def test_long_intervals_do_not_press_the_lines_flat():
-    assert limits([0, 10], [-500, 900]) == pytest.approx((-6.6, 16.6))
+def test_few_seeds_are_drawn_in_place_of_their_interval():
+    few = Point(Estimate(10.0, -500.0, 520.0, 3, "t"), (8.0, 10.0, 12.0))
+    many = Point(Estimate(10.0, 4.0, 16.0, 5, "t"), (8.0, 9.0, 10.0, 11.0, 12.0))
+    assert few.ends == (8.0, 10.0, 12.0)
+    assert many.ends == (4.0, 16.0)
+    assert interval_words([5, 5], "bars") == "bars"
+    assert interval_words([3, 1, 0], "bars") == "every seed drawn (fewer than 5)"
+    assert interval_words([5, 3], "bars") == "bars; every seed drawn where fewer than 5"
 
 
 def test_one_value_and_no_interval():

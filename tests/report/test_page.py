@@ -117,7 +117,7 @@ def test_hover_shows_value_interval_and_n(visit):
     visit.hover("#robustness-chart svg", -15)
     tip = visit.text("#tip")
     assert "Action noise, p = 0.5" in tip
-    assert tip.count("n = 3") == 3
+    assert tip.count("n = 5") == 6  # ours and the paper's
     assert "±" in tip
     assert "Vanilla (paper)" in tip
 
@@ -183,6 +183,182 @@ def test_small_screen_has_no_sideways_scroll(browser, small_report):
     top = visit.page.locator("#return-chart").bounding_box()
     below = visit.page.locator("#pace-chart").bounding_box()
     assert below["y"] > top["y"] + top["height"]
+    assert visit.problems == []
+    visit.context.close()
+
+
+def intervals_and_seeds(visit, chart: str) -> tuple[int, int]:
+    return visit.count(f"#{chart}-chart .interval"), visit.count(f"#{chart}-chart .seed")
+
+
+def test_five_seeds_have_intervals_that_stay_inside_the_frame(visit):
+    assert intervals_and_seeds(visit, "robustness") == (3 * 6, 0)
+    assert visit.count("#improvement-chart .interval") == 2
+    assert "Student t 95% bars" in visit.text("#robustness-note")
+    ends = """() => {
+        const box = document.querySelector('#robustness-chart clipPath rect').getBBox();
+        return [...document.querySelectorAll('#robustness-chart .interval')].every((line) =>
+            [line.y1, line.y2].every((y) => y.baseVal.value >= box.y
+                && y.baseVal.value <= box.y + box.height)); }"""
+    assert visit.page.evaluate(ends)
+
+
+@pytest.fixture
+def own_visit(browser, own_report):
+    made = Visit(browser, own_report / "index.html", viewport={"width": 1400, "height": 900})
+    yield made
+    assert made.problems == []
+    assert [url for url in made.requests if not url.startswith("file:")] == []
+    made.context.close()
+
+
+def test_few_seeds_are_points_without_intervals(own_visit):
+    # four methods at six levels: three seeds of three, one of the policy from elsewhere
+    assert intervals_and_seeds(own_visit, "robustness") == (0, 6 * (3 * 3 + 1))
+    assert intervals_and_seeds(own_visit, "return") == (0, 9)
+    assert intervals_and_seeds(own_visit, "frontier") == (0, 10)
+    assert own_visit.count("#improvement-chart .interval") == 0
+    assert "every seed drawn (fewer than 5)" in own_visit.text("#robustness-note")
+    assert "fewer than 5 seeds: no interval" in own_visit.text("#improvement-note")
+    for card in own_visit.page.locator("#headline .figure").all()[:3]:
+        assert "no interval: fewer than 5 seeds" in card.inner_text()
+    own_visit.hover("#robustness-chart svg", -15)
+    tip = own_visit.text("#tip")
+    assert tip.count("seeds") == 3
+    assert tip.count("n = 3") == 3
+    assert tip.count("n = 1") == 1
+
+
+def test_a_task_of_ones_own_fills_every_card(own_visit):
+    values = own_visit.page.locator("#headline .value").all_inner_texts()
+    assert len(values) == 4
+    assert not any("–" in value for value in values)
+    assert "counted from those of random actions" in own_visit.text("#headline .figure")
+    assert "my policy" not in own_visit.text("#headline")
+    assert own_visit.count(".empty") == 0
+    assert own_visit.count("#profile-chart path.series") == 4
+    assert "played in the evaluation: Tank-v0 −1890" in own_visit.text("#notes")
+
+
+def test_methods_are_told_in_words(own_visit):
+    names = own_visit.page.locator("#method-words dt").all_inner_texts()
+    words = own_visit.page.locator("#method-words dd").all_inner_texts()
+    told = dict(zip((name.strip() for name in names), words, strict=True))
+    assert told["Dom. Rand. (fixed radius)"].startswith("domain randomisation")
+    assert "grows at the agent's own pace" in told["Self-Paced"]
+    assert told["my policy"] == "trained elsewhere: tank_pid:act (a Python function)"
+    rows = own_visit.page.locator("#cells tbody th").all_inner_texts()
+    assert "my policy" in [row.strip() for row in rows]
+
+
+def test_where_policies_break(own_visit):
+    cells = own_visit.page.locator("#stress-table tbody tr td:first-child").all_inner_texts()
+    assert cells == ["Tank-v0, SAC, Vanilla, seed 0", "Tank-v0, SAC, Self-Paced, seed 1"]
+    assert own_visit.count("#stress-table th[scope=col]") == 7
+    assert "twist" in own_visit.text("#stress-table tbody")
+    assert own_visit.text("#stress .links").endswith("CSV MD TEX")
+
+
+def test_the_price_where_there_is_one(own_visit):
+    shown = own_visit.page.locator("[data-metric]:visible").all_inner_texts()
+    assert shown == ["ε", "price"]  # β is 0 in these worlds
+    own_visit.page.click("[data-metric=price]")
+    assert own_visit.text("#pace-title") == "Price of robustness"
+    assert own_visit.count("#pace-chart path.series") == 3
+    href = own_visit.page.locator("#pace .links a", has_text="PNG").get_attribute("href")
+    assert href == "figures/price-sac.png"
+
+
+@pytest.mark.parametrize("report", ["small_report", "own_report"])
+def test_every_table_and_figure_is_linked(browser, report, request):
+    folder = request.getfixturevalue(report)
+    visit = Visit(browser, folder / "index.html")
+    links = "[...document.querySelectorAll('#file-list a')].map((a) => a.getAttribute('href'))"
+    files = [f for part in ("tables", "figures") for f in (folder / part).iterdir()]
+    assert set(visit.page.evaluate(links)) == {str(f.relative_to(folder)) for f in files}
+    under = (
+        "[...document.querySelectorAll('.links a[download]')].map((a) => a.getAttribute('href'))"
+    )
+    for href in visit.page.evaluate(under):
+        assert (folder / href).is_file()
+    # Every chart and every table has its own.
+    for card in visit.page.locator("main section.card:visible:has(.chart, table)").all():
+        assert card.locator(".links a[download]").count() > 0, card.get_attribute("id")
+    assert visit.problems == []
+    visit.context.close()
+
+
+def test_a_link_leads_to_a_part_with_the_choice(visit):
+    visit.page.select_option("#task", label="Hopper")
+    visit.page.locator("#improvement .links .here").click()
+    assert visit.page.url.endswith("&at=improvement")
+    visit.page.reload()
+    visit.page.wait_for_selector("html[data-ready=true]")
+    assert visit.text("#cells-title").startswith("Returns: Hopper")
+    top = visit.page.locator("#improvement").bounding_box()["y"]
+    assert 0 <= top < 400
+
+
+@pytest.mark.parametrize(
+    ("report", "width", "scheme"),
+    [
+        *[("own_report", width, scheme) for width in (400, 1400) for scheme in ("light", "dark")],
+        ("small_report", 400, "dark"),
+        ("hostile_report", 400, "light"),
+    ],
+)
+def test_both_widths_and_grounds_by_keyboard(browser, report, width, scheme, request):
+    page_file = request.getfixturevalue(report) / "index.html"
+    size = {"width": width, "height": 900}
+    visit = Visit(browser, page_file, viewport=size, color_scheme=scheme)
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert visit.page.evaluate("document.documentElement.dataset.theme") == scheme
+    seen = set()
+    for _ in range(200):
+        visit.page.keyboard.press("Tab")
+        seen.add(visit.page.evaluate(FOCUSED))
+        if "end" in seen:
+            break
+    charts = {"return", "pace", "robustness", "frontier", "profile", "improvement"}
+    here = {name for name in charts if visit.count(f"#{name}-chart svg")}
+    assert {f"{name}-chart" for name in here} | {"task", "theme", "cells"} <= seen
+    assert visit.problems == []
+    visit.context.close()
+
+
+# What has the focus: the id of it, or of what it is in; a focus that nobody sees is an error.
+FOCUSED = """() => { const now = document.activeElement;
+    if (now === document.body || now.closest('#made')) return 'end';
+    if (!now.matches(':focus-visible')) throw new Error('the focus is not seen');
+    const own = now.closest('[id]') || now;
+    const inside = own.querySelector('table[id]');
+    return inside ? inside.id : own.id; }"""
+
+
+def test_on_paper(browser, own_report):
+    visit = Visit(
+        browser, own_report / "index.html", color_scheme="dark",
+        viewport={"width": 695, "height": 980},
+    )  # fmt: skip
+    line = "#return-chart path.series"
+    dark = visit.page.locator(line).first.get_attribute("stroke")
+    visit.page.emulate_media(media="print")
+    visit.page.wait_for_selector("html[data-theme=light]")
+    assert visit.page.locator(line).first.get_attribute("stroke") != dark
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 695
+    for hidden in ("#controls", "#theme", ".links", "#files", "[data-metric]"):
+        assert not visit.page.locator(hidden).first.is_visible()
+    assert visit.text("#choice") == (
+        "Task: Tank-v0 · Algorithm: SAC · Suite: paper · Perturbation: Action noise"
+    )
+    clipped = """[...document.querySelectorAll('.scroll')].filter((box) =>
+        box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute('aria-labelledby'))"""
+    assert visit.page.evaluate(clipped) == []
+    assert visit.page.locator("#notes li").first.is_visible()  # lists are open
+    pages = visit.page.pdf(prefer_css_page_size=True)
+    assert pages.startswith(b"%PDF")
+    visit.page.emulate_media(media="screen")
+    visit.page.wait_for_selector("html[data-theme=dark]")
     assert visit.problems == []
     visit.context.close()
 

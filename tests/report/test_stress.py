@@ -38,7 +38,7 @@ def test_a_row_for_each_run_that_was_stressed(runs, result):
     table = stress_table(read_runs(runs).runs)
     ((run, nominal, limit, near, parts, worst, returns),) = table.rows
     assert len(COLUMNS) == 7
-    assert run == "Hopper sac vanilla seed 0"
+    assert run == "Hopper, SAC, Vanilla, seed 0"
     assert nominal == "38.18 [38.18, 38.18]"
     assert (limit, near[:2]) == ("0", "3.")
     assert "twist 0." in parts
@@ -46,7 +46,7 @@ def test_a_row_for_each_run_that_was_stressed(runs, result):
     assert worst.startswith("2: twist 0.7")
     assert returns.startswith("35.")
     page = render_page(collect(runs, None, "the command"))
-    assert '"rows":[["Hopper sac vanilla seed 0"' in page
+    assert '"rows":[["Hopper, SAC, Vanilla, seed 0"' in page
 
 
 def test_no_failing_world_is_said(runs, result):

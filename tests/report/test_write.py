@@ -16,7 +16,7 @@ from drspcrl.report.names import METHOD_LABELS, looks
 
 def test_everything_is_there(small_report):
     figures = {path.name for path in (small_report / "figures").iterdir()}
-    kinds = ("training", "epsilon", "beta", "robustness", "frontier")
+    kinds = ("training", "epsilon", "beta", "robustness", "frontier", "means")
     expected = {f"{kind}-{a}" for kind in kinds for a in ("sac", "ppo")} | {
         "profiles",
         "improvement",
@@ -24,8 +24,10 @@ def test_everything_is_there(small_report):
     assert figures == {f"{name}.{suffix}" for name in expected for suffix in ("png", "svg")}
     tables = {path.stem for path in (small_report / "tables").iterdir()}
     assert tables >= {"results-sac", "paper-sac", "means", "aggregates", "summary", "cells"}
+    assert "methods" in tables
+    assert "stress" not in tables
     marker = json.loads((small_report / "report.json").read_text())
-    assert marker["runs"] == 36
+    assert marker["runs"] == 60
     assert "run.json cannot be read" in marker["skipped"][0][1]
 
 
@@ -120,6 +122,19 @@ def test_another_suite_gets_its_own_files(tmp_path, synthetic):
     write_report(tmp_path / "runs", tmp_path / "r")
     assert (tmp_path / "r" / "tables" / "results-sac-wind---rain.md").exists()
     assert (tmp_path / "r" / "tables" / "results-sac.md").exists()
+
+
+def test_tables_of_words(own_report):
+    with (own_report / "tables" / "methods.csv").open() as file:
+        rows = {row["method"]: row["what it is"] for row in csv.DictReader(file)}
+    assert list(rows) == ["Vanilla", "Dom. Rand. (fixed radius)", "Self-Paced", "my policy"]
+    assert rows["my policy"] == "trained elsewhere: tank_pid:act (a Python function)"
+    with (own_report / "tables" / "stress.csv").open() as file:
+        runs = [row["run"] for row in csv.DictReader(file)]
+    assert runs == ["Tank-v0, SAC, Vanilla, seed 0", "Tank-v0, SAC, Self-Paced, seed 1"]
+    text = (own_report / "tables" / "methods.md").read_text()
+    assert "| Method | What it is |\n|---|---|\n| Vanilla |" in text
+    assert r"\begin{tabular}{ll}" in (own_report / "tables" / "methods.tex").read_text()
 
 
 def test_nothing_is_left_behind_when_it_fails(small_runs, tmp_path, monkeypatch):

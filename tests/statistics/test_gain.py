@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from drspcrl.errors import InputError
-from drspcrl.statistics import headline_gain, normalised_difference, pooled_ratio
+from drspcrl.statistics import (
+    NOT_POSITIVE,
+    headline_gain,
+    normalised_difference,
+    pooled_ratio,
+)
 
 # group 1: self_paced 12, best rival b with 10 → +20%; group 2: 90 against a with 100 → −10%
 GROUPS = {
@@ -81,6 +86,16 @@ def test_one_seed_gives_no_interval():
     estimate = headline_gain({"g": {"self_paced": [2.0], "a": [1.0, 1.0]}}).estimate
     assert estimate.value == 1
     assert not estimate.has_interval
+
+
+def test_nothing_is_a_share_of_a_rival_below_zero():
+    # The best rival's mean is −2, and negative in every replicate.
+    groups = {"g": {"self_paced": [-1.0, -2.0, -3.0], "a": [-1.5, -2.5, -2.0]}}
+    for gain in (headline_gain(groups), pooled_ratio(groups)):
+        assert np.isnan(gain.estimate.value)
+        assert not gain.estimate.has_interval
+        assert not gain.groups
+        assert set(gain.undefined.values()) == {NOT_POSITIVE}
 
 
 def test_unknown_unit_is_named():

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from drspcrl.learners.cpu import compiling
 from drspcrl.learners.cpu.compiling import acting_options, learning_options
-from drspcrl.training import compiling
 
 BOTH = pytest.mark.parametrize(
     ("options", "name"), [(learning_options, "_EIGEN"), (acting_options, "_IN_ORDER")]

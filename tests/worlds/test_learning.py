@@ -10,7 +10,6 @@ import pytest
 
 from drspcrl.divergences import KL, ChiSquared, CVaR, TotalVariation
 from drspcrl.learners import DDPG, PPO, SAC, TD3, DDPGHyper, PPOHyper, SACHyper
-from drspcrl.learners import worlds as module
 from drspcrl.learners.actor_critic import critic_target
 from drspcrl.learners.experience import Rollout, SignalInputs
 from drspcrl.learners.ppo import PPOState, normalise_rewards
@@ -18,6 +17,7 @@ from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import entropy_range
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain
 from drspcrl.worlds import WorldModel, declared, world_model
+from drspcrl.worlds import learning as module
 from drspcrl.worlds.learning import (
     CANDIDATES,
     RADII,

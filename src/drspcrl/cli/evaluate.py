@@ -1,14 +1,16 @@
 """The command `evaluate`."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from drspcrl.cli.say import say
 
 if TYPE_CHECKING:
+    from drspcrl.evaluation import Suite
     from drspcrl.evaluation.folders import RunResult
 
 POLICY_FILES = {"last": "policy.safetensors", "best": "policy-best.safetensors"}
@@ -16,13 +18,14 @@ POLICY_FILES = {"last": "policy.safetensors", "best": "policy-best.safetensors"}
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Evaluate every run below a folder under the perturbations of a suite.
+    """Evaluate every run below a folder, or a policy from elsewhere, under a suite's perturbations.
 
     Writes evaluation.csv (for another suite than paper evaluation-SUITE.csv) into each run folder,
-    and evaluation.json with what it was made with beside it.
+    and evaluation.json with what it was made with beside it. A policy from elsewhere gets a run
+    folder in --out, which report shows as a method beside trained runs.
     """
 
-    dir: Annotated[Path, tyro.conf.Positional]
+    dir: Annotated[Path | None, tyro.conf.Positional] = None
     """A run folder, or a folder with runs at any depth."""
     episodes: int = 100
     """Episodes for each setting."""
@@ -30,8 +33,22 @@ class Evaluate:
     """paper, quick, noise, beyond, worst_case, or the path of a YAML file."""
     seed: int = 0
     """Where all randomness comes from; the same for every run."""
-    policy: Literal["last", "best"] = "last"
-    """The policy at the end of training, or the one that did best during it."""
+    policy: str = "last"
+    """last (at the end of training) or best (during it) of each run; or a policy from elsewhere:
+    module:function (observations [n, …] to actions [n, …]), or a file that Stable-Baselines3
+    saved, model.zip, of which the weights alone are read."""
+    name: str | None = None
+    """What the report calls a policy from elsewhere; its own name unless given."""
+    env: str | None = None
+    """The task of a policy from elsewhere."""
+    out: Path | None = None
+    """Folder of runs that a policy from elsewhere joins."""
+    run_seed: int = 0
+    """Which training of its method a policy from elsewhere is: 0, 1, … under one name."""
+    normalizer: Path | None = None
+    """What VecNormalize.save wrote for it (needs --trust), or an .npz with mean and var."""
+    clip: bool = False
+    """Put its actions that are out of range back into it instead of refusing them."""
     overwrite: bool = False
     """Evaluate again where a result is there already."""
     stochastic: bool = False
@@ -40,24 +57,16 @@ class Evaluate:
     """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
     jobs: int = 0
     """Processes to share runs and threads among, 0 for one per core; nor on this."""
-    trust: tuple[str, ...] = ()
-    """Environments of the runs whose module may be imported, as my_module:My-v0."""
+    trust: tuple[str, ...] | None = None
+    """What may run code: environments of the runs as my_module:My-v0, policies they name as
+    my_module:function; alone, the files given as --policy and --normalizer."""
 
     def run(self) -> None:
         """Evaluate; exit with code 1 if a run had to be left out, 2 if it was the only one."""
         from drspcrl.errors import InputError
-        from drspcrl.evaluation import evaluate_runs, load_suite
-        from drspcrl.policy import load_policy
 
-        # What is typed here may import a module; what a folder or file says may not.
-        suite = load_suite(self.suite, (*self.trust, self.suite))
         results = []
-        for result in evaluate_runs(
-            self.dir, load_policy, suite, self.episodes, self.seed,
-            policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
-            deterministic=not self.stochastic, threads=self.threads, jobs=self.jobs,
-            show="lines", trust=self.trust,
-        ):  # fmt: skip
+        for result in self._results():
             say(_line(result))
             results.append(result)
         if len(results) == 1 and results[0].status == "skipped":
@@ -70,6 +79,72 @@ class Evaluate:
                 say(line.rstrip("\n"))
         if any(result.status == "skipped" for result in results):
             raise SystemExit(1)
+
+    def _results(self) -> "Iterator[RunResult]":
+        if self.policy not in POLICY_FILES:
+            yield self._foreign()
+            return
+        from drspcrl.evaluation import evaluate_runs
+        from drspcrl.policy import load_policy
+
+        yield from evaluate_runs(
+            self._runs(), load_policy, self._suite(), self.episodes, self.seed,
+            policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
+            deterministic=not self.stochastic, threads=self.threads, jobs=self.jobs,
+            show="lines", trust=self.trust or (),
+        )  # fmt: skip
+
+    def _suite(self) -> "Suite":
+        """What is typed here may import a module; what a folder or file says may not."""
+        from drspcrl.evaluation import load_suite
+
+        return load_suite(self.suite, (*(self.trust or ()), self.suite))
+
+    def _runs(self) -> Path:
+        """The folder with runs, where nothing was given that is for a policy from elsewhere."""
+        from drspcrl.errors import InputError
+
+        given = [
+            f"--{name.replace('_', '-')}"
+            for name in ("name", "env", "out", "normalizer", "run_seed", "clip")
+            if getattr(self, name) not in (None, 0, False)
+        ]
+        if self.dir is None or given:
+            what = f"{given[0]} is for a policy from elsewhere" if given else "nothing is given"
+            raise InputError(
+                f"{what}; give a folder with runs alone, or --policy module:function or "
+                "--policy model.zip with --env and --out"
+            )
+        return self.dir
+
+    def _foreign(self) -> "RunResult":
+        from drspcrl.errors import InputError
+        from drspcrl.foreign import evaluate_foreign
+        from drspcrl.foreign.door import is_file
+
+        if ":" not in self.policy and not is_file(self.policy):
+            raise InputError(
+                f"--policy is {self.policy!r}; give last or best for runs, or a policy from "
+                "elsewhere: module:function, or a file that Stable-Baselines3 saved (.zip)"
+            )
+        if self.dir is not None:
+            raise InputError(
+                f"--policy {self.policy} is a policy from elsewhere and {self.dir} a folder of "
+                "runs; give the folder that it is to join as --out"
+            )
+        if self.env is None:
+            raise InputError("nothing tells the task; say it with --env, e.g. --env Hopper")
+        if self.out is None:
+            raise InputError(
+                "nothing tells where the result goes; give the folder of runs that it is to join, "
+                "or a new one, as --out"
+            )
+        return evaluate_foreign(
+            self.policy, self.env, self.out, name=self.name, run_seed=self.run_seed,
+            suite=self._suite(), episodes=self.episodes, seed=self.seed, normaliser=self.normalizer,
+            trust=self.trust, deterministic=not self.stochastic, clip=self.clip,
+            overwrite=self.overwrite, threads=self.threads, show="lines",
+        )  # fmt: skip
 
 
 def _left_out(results: "list[RunResult]") -> list[str]:

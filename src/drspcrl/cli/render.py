@@ -31,7 +31,8 @@ class Render:
     """Physics parameters as multiples of their nominal values: mass=1.5 (all bodies),
     mass:torso=1.5 (one of them), friction=0.5, gravity=1.2, damping=2, gear=0.8, …"""
     policy: tuple[str, ...] = ()
-    """Policies from elsewhere, each module:function (observations [n, …] to actions [n, …])."""
+    """Policies from elsewhere, each module:function (observations [n, …] to actions [n, …]) or a
+    file that Stable-Baselines3 saved, model.zip, of which the weights alone are read."""
     env: str | None = None
     """The task; only needed where there is no run to tell it."""
     seconds: float = 10.0
@@ -73,8 +74,8 @@ class Render:
     def _policies(self) -> "tuple[dict[str, Policy], str]":
         """The policies by name, and the task that all of them are for."""
         from drspcrl.errors import InputError
-        from drspcrl.evaluation.foreign import load_foreign
         from drspcrl.export.source import policy_file
+        from drspcrl.foreign import load_foreign
         from drspcrl.policy import load_policy
         from drspcrl.runfolder.runs import read_run
 
@@ -94,8 +95,9 @@ class Render:
         policies: dict[str, Policy] = dict(
             zip(names_of(files), map(load_policy, files), strict=True)
         )
-        policies |= {name: load_foreign(name) for name in self.policy}
-        return policies, next(iter(tasks.values()))
+        task = next(iter(tasks.values()))
+        policies |= {name: load_foreign(name, task).policy for name in self.policy}
+        return policies, task
 
 
 @contextmanager

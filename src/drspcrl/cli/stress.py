@@ -1,6 +1,7 @@
 """The command `stress`."""
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -48,7 +49,10 @@ class Stress:
     worlds: Path | None = None
     """A YAML file with tolerances; those that the run was trained with unless given."""
     policy: str | None = None
-    """A policy from elsewhere, module:function (observations [n, …] to actions [n, …])."""
+    """A policy from elsewhere: module:function (observations [n, …] to actions [n, …]), or a file
+    that Stable-Baselines3 saved, model.zip, of which the weights alone are read."""
+    normalizer: Path | None = None
+    """What VecNormalize.save wrote for it (needs --trust), or an .npz with mean and var."""
     env: str | None = None
     """The task; only needed where there is no run to tell it."""
     out: Path | None = None
@@ -61,8 +65,9 @@ class Stress:
     """Begin again where another search's state is there."""
     threads: int = 0
     """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
-    trust: tuple[str, ...] = ()
-    """Environments named module:Id in the run whose module may be imported."""
+    trust: tuple[str, ...] | None = None
+    """What may run code: the environment of the run as my_module:My-v0, the policy that it names as
+    my_module:function; alone, the files given as --policy and --normalizer."""
 
     def run(self) -> None:
         """Search, and print the table."""
@@ -92,16 +97,18 @@ class Stress:
             )
         if self.dir is not None:
             return self._run_folder(self.dir)
-        from drspcrl.evaluation.foreign import load_foreign
+        from drspcrl.foreign import load_foreign
 
         assert self.policy is not None
         if self.env is None:
             raise InputError("nothing tells the task; say it with --env, e.g. --env Hopper")
-        policy = load_foreign(self.policy)
-        return policy, self.env, {"name": self.policy}, Path("stress-output"), None
+        found = load_foreign(self.policy, self.env, normaliser=self.normalizer, trust=self.trust)
+        source = {"name": found.source}
+        return found.policy, self.env, source, Path("stress-output"), None
 
     def _run_folder(self, given: Path) -> "tuple[Policy, str, dict[str, Any], Path, Any]":
         from drspcrl.errors import InputError
+        from drspcrl.evaluation.foreign import foreign_source, named_policy
         from drspcrl.named import import_trusted, refuse_imports
         from drspcrl.policy import POLICY_FILE, load_policy
         from drspcrl.runfolder.runs import read_run
@@ -115,8 +122,13 @@ class Stress:
             raise InputError(f"{folder} cannot be tested: {error}") from None
         task = run.environment if self.env is None else self.env
         if self.env is None:
-            refuse_imports(task, self.trust)
-            import_trusted(task, self.trust)
+            refuse_imports(task, self.trust or ())
+            import_trusted(task, self.trust or ())
+        worlds = run.config.get("worlds")
+        source = None if os.path.lexists(file) else foreign_source(run)
+        if source is not None:
+            policy = named_policy(run, source, self.trust or ())
+            return policy, task, {"name": source}, folder, worlds
         policy = load_policy(file)
         digest = hashlib.sha256(read_bytes(file, follow=True)).hexdigest()
-        return policy, task, {"name": file.name, "sha256": digest}, folder, run.config.get("worlds")
+        return policy, task, {"name": file.name, "sha256": digest}, folder, worlds

@@ -1,6 +1,7 @@
 """Evaluate run folders: find them, leave out what is done, write every result where it belongs."""
 
 import hashlib
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,8 +11,10 @@ from typing import Any, Literal
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import check_numbers, evaluate_policies
+from drspcrl.evaluation.foreign import foreign_source, named_policy
 from drspcrl.evaluation.parallel import Work, in_processes, processes_for
 from drspcrl.evaluation.progress import Progress, Show, progress
+from drspcrl.evaluation.random_return import random_return
 from drspcrl.evaluation.suite import Suite
 from drspcrl.evaluation.suite_file import load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
@@ -117,7 +120,7 @@ class _Prepared:
     run: Run
     policy: Policy
     policy_file: str
-    digest: str
+    digest: str | None
 
 
 def result_path(folder: Path, suite: str) -> Path:
@@ -129,8 +132,8 @@ def _folders(root: Path) -> Sequence[Path]:
     if not root.is_dir():
         what = "is a file" if root.exists() else "does not exist"
         raise InputError(
-            f"{root} {what}; give a run folder or a folder with runs (a policy of another library "
-            "is evaluated in Python, with drspcrl.evaluate)"
+            f"{root} {what}; give a run folder or a folder with runs (a policy from elsewhere is "
+            "given as --policy, with --env and --out)"
         )
     folders = list(find_runs(root))
     if not folders:
@@ -158,17 +161,19 @@ def _prepare(
         run = read_run(folder, metrics=(), evaluations=False)
         refuse_imports(run.environment, trust)
         import_trusted(run.environment, trust)
-        digest = _digest(file)
+        source = None if os.path.lexists(file) else foreign_source(run)
+        digest = _digest(file) if source is None else run.info["foreign"].get("sha256")
         path = result_path(folder, suite.name)
         if path.exists() and not overwrite:
-            return _kept(path, {**request, "policy_sha256": digest})
-        policy = load(file)
+            return kept_result(path, {**request, "policy_sha256": digest})
+        policy = load(file) if source is None else named_policy(run, source, trust)
     except InputError as error:
         return RunResult(folder, "skipped", str(error))
-    return _Prepared(run, policy, file.relative_to(folder).as_posix(), digest)
+    told = file.relative_to(folder).as_posix() if source is None else source
+    return _Prepared(run, policy, told, digest)
 
 
-def _kept(path: Path, request: Mapping[str, Any]) -> RunResult:
+def kept_result(path: Path, request: Mapping[str, Any]) -> RunResult:
     """An earlier result stays; where it answers another question, that is said."""
     info = read_info(path)
     differs = [name for name in _REQUEST if info.get(name) != request[name]]
@@ -222,13 +227,15 @@ def _evaluate_task(
     waiting = dict(prepared)
     policies = {name: one.policy for name, one in prepared.items()}
     try:
+        played = random_return(task, episodes_and_seed[0], options["threads"])
+        floor = {} if played is None else {"random_return": played}
         for outcome in evaluate_policies(policies, task, suite, *episodes_and_seed, **options):
             one = waiting.pop(outcome.policy)
             if outcome.table is None:
                 yield RunResult(one.run.path, "skipped", str(outcome.error))
                 continue
             policy = {"policy_file": one.policy_file, "policy_sha256": one.digest}
-            table = replace(outcome.table, info={**outcome.table.info, **policy})
+            table = replace(outcome.table, info={**outcome.table.info, **policy, **floor})
             yield _written(one.run.path, result_path(one.run.path, suite.name), table)
     except InputError as error:
         # A task that is unknown here, or has no such physics: the runs of other tasks go on.

@@ -18,7 +18,7 @@ from drspcrl.report.names import (
 from drspcrl.report.results import Results, restricted, results_of_paper, results_of_runs
 from drspcrl.report.summary import Aggregates, Headline, aggregates, headline
 from drspcrl.report.usable import usable
-from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, RunSet, read_runs
+from drspcrl.runfolder.runs import DEFAULT_SUITE, FOREIGN, Run, RunSet, read_runs
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,14 @@ class Collected:
         return ordered_methods(run.method for run in self.found.runs)
 
     @property
+    def distinct(self) -> list[Run]:
+        """Every run once; a policy from elsewhere stands beside each learner in `found`."""
+        return list({run.path: run for run in self.found.runs}.values())
+
+    @property
     def synthetic(self) -> int:
         """How many runs are made up."""
-        return sum(run.synthetic for run in self.found.runs)
+        return sum(run.synthetic for run in self.distinct)
 
 
 def collect(source: Path, compare: str | None, command: str) -> Collected:
@@ -95,23 +100,41 @@ def collect(source: Path, compare: str | None, command: str) -> Collected:
 
 def has_both_forms(runs: Sequence[Run]) -> bool:
     """Whether some runs are of worlds and others of transitions."""
-    return len({run.uncertainty for run in runs}) > 1
+    return len({run.uncertainty for run in runs if not run.foreign}) > 1
 
 
 def as_reported(runs: Sequence[Run]) -> tuple[Run, ...]:
     """Runs as tables group and name them: what is of worlds apart from what is of transitions.
 
     Both may have a method of one name, and it is not the same method. Where both occur, the
-    learner's name says which; in worlds two methods have other names.
+    learner's name says which; in worlds two methods have other names. A policy from elsewhere
+    stands beside every learner of its task.
     """
     both = has_both_forms(runs)
 
     def reported(run: Run) -> Run:
         form = run.uncertainty
         algorithm = algorithm_in(run.algorithm, form) if both else run.algorithm
-        return replace(run, algorithm=algorithm, method=method_in(run.method, form))
+        task = run.environment.removesuffix("-v5")
+        task = task if task in TASK_ORDER else run.environment
+        return replace(
+            run, environment=task, algorithm=algorithm, method=method_in(run.method, form)
+        )
 
-    return tuple(reported(run) for run in runs)
+    trained = [reported(run) for run in runs if not run.foreign]
+    return (*trained, *_beside_learners([run for run in runs if run.foreign], trained))
+
+
+def _beside_learners(foreign: Sequence[Run], trained: Sequence[Run]) -> list[Run]:
+    """Policies from elsewhere once for each learner of their task, or in a group of their own."""
+    learners: dict[str, dict[str, None]] = {}
+    for run in trained:
+        learners.setdefault(run.environment, {})[run.algorithm] = None
+    return [
+        replace(run, algorithm=learner)
+        for run in foreign
+        for learner in learners.get(run.environment, (FOREIGN,))
+    ]
 
 
 def _headlines(ours: Results, paper: Results | None) -> dict[str, Headline]:

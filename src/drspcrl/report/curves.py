@@ -6,22 +6,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drspcrl.report.few import FEW
 from drspcrl.report.results import Group
 from drspcrl.runfolder.runs import Run
 from drspcrl.statistics import mean_band
 
-METRICS = ("episode_return", "epsilon", "beta")
+METRICS = ("episode_return", "epsilon", "beta", "price")
 POINTS = 200
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Mean over seeds, half-width of the 95% interval and n at each step; nan where n is small."""
+    """Mean over seeds, half-width of the 95% interval and n at each step; nan where n is small.
+
+    `seeds` has a row for each seed, nan where it has no value.
+    """
 
     steps: np.ndarray
     mean: np.ndarray
     half_width: np.ndarray
     n: np.ndarray
+    seeds: np.ndarray
+
+    @property
+    def few(self) -> bool:
+        """Whether its seeds are drawn one by one, having no interval anywhere."""
+        return len(self.seeds) < FEW
+
+    @property
+    def band(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the interval where it is drawn, nan elsewhere."""
+        half = np.where(self.n >= FEW, self.half_width, np.nan)
+        return self.mean - half, self.mean + half
 
 
 Curves = Mapping[Group, Mapping[str, Mapping[str, Curve]]]
@@ -42,7 +58,12 @@ def _group_curves(methods: Mapping[str, list[Run]], points: int) -> dict[str, di
     last = max(float(run.metrics["step"].max()) for run in everyone)
     rows = min(len(run.metrics["step"]) for run in everyone)
     edges = np.linspace(0, last, min(points, max(rows, 2)) + 1)
-    return {method: _method_curves(runs, edges) for method, runs in methods.items()}
+    made = {method: _method_curves(runs, edges) for method, runs in methods.items()}
+    betas = [curves["beta"].mean for curves in made.values() if "beta" in curves]
+    if not any(np.any(np.nan_to_num(beta) != 0) for beta in betas):
+        for curves in made.values():
+            curves.pop("beta", None)  # in worlds without a tilt it is 0, and says nothing
+    return made
 
 
 def _method_curves(runs: list[Run], edges: np.ndarray) -> dict[str, Curve]:
@@ -54,7 +75,7 @@ def _method_curves(runs: list[Run], edges: np.ndarray) -> dict[str, Curve]:
             if metric in run.metrics
         ]
         if seeds and np.isfinite(seeds).any():
-            curves[metric] = Curve(edges[1:], *mean_band(np.array(seeds)))
+            curves[metric] = Curve(edges[1:], *mean_band(np.array(seeds)), np.array(seeds))
     return curves
 
 

@@ -1,10 +1,11 @@
 """How methods, perturbations and tasks are called and drawn, the same everywhere."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from drspcrl.errors import InputError
+from drspcrl.runfolder.runs import FOREIGN
 from drspcrl.variants import Variant, label, parse
 
 METHOD_LABELS = {
@@ -36,7 +37,13 @@ PERTURBATION_LABELS = {
 METHODS_IN_WORLDS = {"fixed": "fixed_radius", "domain_randomization": "random_radius"}
 SETTING_SYMBOLS = {"pacing": "α", "rate": "λ", "epsilon_budget": "ε", "epsilon_start": "ε₀"}
 BALL_LABELS = {"kl": "KL", "chi2": "χ²", "tv": "TV", "cvar": "CVaR", "wasserstein": "W₂"}
-ALGORITHM_LABELS = {"ppo": "PPO", "sac": "SAC", "ddpg": "DDPG", "td3": "TD3"}
+ALGORITHM_LABELS = {
+    "ppo": "PPO",
+    "sac": "SAC",
+    "ddpg": "DDPG",
+    "td3": "TD3",
+    FOREIGN: "Trained elsewhere",
+}
 TASK_ORDER = ("HalfCheetah", "Walker2d", "Humanoid", "Hopper")
 FOCUS = "self_paced"
 
@@ -94,13 +101,15 @@ def looks(methods: Iterable[str]) -> dict[str, Look]:
     methods = list(methods)
     known = {name: _LOOKS[name] for name in methods if name in _LOOKS}
     unknown = [name for name in methods if name not in _LOOKS]
-    return known | {name: _spare(i) for i, name in enumerate(unknown)}
+    taken = {look.marker for look in known.values()}
+    markers = [marker for marker in _SPARE_MARKERS if marker not in taken] or [*_SPARE_MARKERS]
+    return known | {name: _spare(i, markers) for i, name in enumerate(unknown)}
 
 
-def _spare(index: int) -> Look:
+def _spare(index: int, markers: Sequence[str]) -> Look:
     light, dark = _SPARE_COLOURS[index % len(_SPARE_COLOURS)]
     turn = index // len(_SPARE_COLOURS)
-    return Look(light, dark, _SPARE_DASHES[turn % 4], _SPARE_MARKERS[index % len(_SPARE_MARKERS)])
+    return Look(light, dark, _SPARE_DASHES[turn % 4], markers[index % len(markers)])
 
 
 def method_label(method: str) -> str:
@@ -112,6 +121,14 @@ def method_label(method: str) -> str:
         return method
     pairs = written_changes(variant)
     return f"{METHOD_LABELS[variant.method]} {', '.join(pairs)}"
+
+
+def is_own_method(name: str) -> bool:
+    """Whether a name is, or begins like, what a method of this library is called."""
+    variant = as_variant(name)
+    base = name if variant is None else variant.method
+    taken = {*METHOD_LABELS, *METHOD_LABELS.values()}
+    return base.casefold() in {known.casefold() for known in taken}
 
 
 def as_variant(method: str) -> Variant | None:

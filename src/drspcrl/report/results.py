@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,9 @@ class Results:
         nominal: The same runs' unperturbed return, [runs]; nan where it was not evaluated.
         notes: What was left out of the comparison, in words.
         left_out: For each task one line about settings of the suite that it has nothing for.
+        seeds: What each cell of runs is the mean of, in their order.
+        floors: Mean return of random actions in tasks where it was measured with the runs.
+        foreign: Methods that are policies trained elsewhere.
     """
 
     settings: tuple[Setting, ...]
@@ -44,6 +47,9 @@ class Results:
     nominal: Mapping[Group, Mapping[str, np.ndarray]]
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    seeds: Mapping[tuple[str, str, str, Setting], tuple[float, ...]] = field(default_factory=dict)
+    floors: Mapping[str, float] = field(default_factory=dict)
+    foreign: frozenset[str] = frozenset()
 
     @property
     def algorithms(self) -> list[str]:
@@ -89,14 +95,35 @@ def results_of_runs(runs: Iterable[Run], suite: str) -> Results:
             scores[run.algorithm, run.environment, run.method].append(means)
     seen = {setting for tables in scores.values() for means in tables for setting in means}
     settings = ordered_settings(seen - {NOMINAL})
-    cells = {
-        (*key, setting): mean_interval([means[setting] for means in tables if setting in means])
+    seeds = {
+        (*key, setting): tuple(means[setting] for means in tables if setting in means)
         for key, tables in scores.items()
         for setting in seen
         if any(setting in means for means in tables)
     }
     by_group, nominal = _complete_runs(scores, settings, notes)
-    return Results(settings, cells, by_group, nominal, tuple(notes), _left_out(runs, suite))
+    return Results(
+        settings=settings,
+        cells={key: mean_interval(values) for key, values in seeds.items()},
+        runs=by_group,
+        nominal=nominal,
+        notes=tuple(dict.fromkeys(notes)),
+        left_out=_left_out(runs, suite),
+        seeds=seeds,
+        floors=_floors(runs),
+        foreign=frozenset(run.method for run in runs if run.foreign),
+    )
+
+
+def _floors(runs: Iterable[Run]) -> dict[str, float]:
+    """The return of random actions in each task, from the evaluation that played them most."""
+    found: dict[str, tuple[float, int]] = {}
+    for run in runs:
+        for evaluation in run.evaluations.values():
+            played = evaluation.random_return
+            if played is not None and played[1] > found.get(run.environment, (0.0, 0))[1]:
+                found[run.environment] = played
+    return {task: mean for task, (mean, _) in found.items()}
 
 
 def _left_out(runs: Iterable[Run], suite: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from drspcrl.errors import InputError
 from drspcrl.files import read_bytes
 from drspcrl.reading import parse_json
 from drspcrl.report.escape import plain
+from drspcrl.report.names import algorithm_label, method_label, ordered_methods
 from drspcrl.runfolder.runs import Run
 
 FILE, KIND, FORMAT_VERSION = "stress.json", "drspcrl stress", 1
@@ -27,7 +28,7 @@ class StressTable:
     """The rows, as texts, and what could not be read.
 
     Attributes:
-        rows: one for each run that was stressed, in the order of `COLUMNS`.
+        rows: one for each run that was stressed, its cells in the order of `COLUMNS`.
         notes: one line for each damaged file.
     """
 
@@ -38,7 +39,8 @@ class StressTable:
 def stress_table(runs: Sequence[Run]) -> StressTable:
     """Read what stands beside the runs."""
     rows, notes = [], []
-    for run in runs:
+    order = ordered_methods(run.method for run in runs)
+    for run in sorted(runs, key=lambda r: (r.environment, r.algorithm, order.index(r.method))):
         path = run.path / FILE
         if not path.is_file():
             continue
@@ -68,7 +70,8 @@ def _row(run: Run, found: Mapping[str, Any]) -> tuple[str, ...]:
         reach, within = float(question["reach"]), float(question["within"])
         near = f"none within {reach:g}" if nearest is None else f"{float(nearest['distance']):.3g}"
         cells = (
-            f"{run.environment} {run.algorithm} {run.method} seed {run.seed}",
+            ", ".join((run.environment, algorithm_label(run.algorithm), method_label(run.method)))
+            + f", seed {run.seed}",
             _estimate(found["nominal"]),
             f"{float(found['limit_return']):.4g}",
             near,

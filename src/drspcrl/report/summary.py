@@ -1,15 +1,17 @@
 """The sums over settings: gains, wins, aggregates, probability of improvement, profiles."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from drspcrl.data import random_returns
+from drspcrl.report.few import are_few, gain_without_interval, without_interval
 from drspcrl.report.names import FOCUS, ordered_methods
 from drspcrl.report.results import Group, Results
 from drspcrl.statistics import (
+    NOT_POSITIVE,
     Estimate,
     Gain,
     Profile,
@@ -34,7 +36,9 @@ class Headline:
     """How a method compares with its best rivals, over everything and by algorithm.
 
     `chance` is what the gain would be if the methods with a nominal model were the same; missing
-    where there are no single runs to exchange, as in published tables.
+    where there are no single runs to exchange, as in published tables. `above_random` says that
+    returns are counted from those of random actions, because a best rival's is not positive;
+    `few` that there are too few seeds for intervals.
     """
 
     method: str
@@ -44,6 +48,8 @@ class Headline:
     pooled: Gain
     normalised: Gain
     wins: Mapping[str, Wins]
+    above_random: bool = False
+    few: bool = False
 
 
 def headline(
@@ -51,21 +57,48 @@ def headline(
 ) -> Headline | None:
     """The headline comparison; None where the method or every rival is missing."""
     others = [m for m in results.methods() if m != method and (rivals is None or m in rivals)]
+    if rivals is None:
+        # Policies from elsewhere were not trained side by side; alone they are better than none.
+        others = [m for m in others if m not in results.foreign] or others
     if not others or not any(method in methods for methods in results.runs.values()):
         return None
-    nominal, floors = _vanilla_nominal(results), _floors(results)
-    gain = headline_gain(results.runs, method, rivals=others)
+    gain, runs = headline_gain(results.runs, method, rivals=others), results.runs
+    if counted := _above_random(results) if NOT_POSITIVE in gain.undefined.values() else None:
+        gain, runs = headline_gain(counted, method, rivals=others), counted
+    few = _few_seeds(results, [method, *others])
     chance = missing("G by chance")
-    if gain.estimate.has_interval:
-        chance = gain_by_chance(results.runs, method, rivals=others)
-    return Headline(
-        method,
-        tuple(others),
+    if gain.estimate.has_interval and not few:
+        chance = gain_by_chance(runs, method, rivals=others)
+    nominal, floors = _vanilla_nominal(results), _floors(results)
+    gains = (
         gain,
-        chance,
-        pooled_ratio(results.runs, method, rivals=others),
+        pooled_ratio(runs, method, rivals=others),
         normalised_difference(results.runs, nominal, floors, method, rivals=others),
-        _wins(results, method, others),
+    )
+    gain, pooled, normalised = map(gain_without_interval, gains) if few else gains
+    wins = _wins(results, method, others)
+    above = counted is not None
+    return Headline(method, tuple(others), gain, chance, pooled, normalised, wins, above, few)
+
+
+def _above_random(results: Results) -> dict[Group, dict[str, np.ndarray]] | None:
+    """Returns less those of random actions; None where these are not known in every group."""
+    floors = _floors(results)
+    if set(floors) != set(results.runs):
+        return None
+    return {
+        group: {method: scores - floors[group] for method, scores in methods.items()}
+        for group, methods in results.runs.items()
+    }
+
+
+def _few_seeds(results: Results, methods: Sequence[str]) -> bool:
+    """Whether runs were too few for intervals; published means have none to count."""
+    return bool(results.seeds) and are_few(
+        len(scores)
+        for group in results.runs.values()
+        for m, scores in group.items()
+        if m in methods
     )
 
 
@@ -92,9 +125,9 @@ def _vanilla_nominal(results: Results) -> dict[Group, np.ndarray]:
 
 
 def _floors(results: Results) -> dict[Group, float]:
-    known = random_returns()
-    tasks = {group: group[1].removesuffix("-v5") for group in results.runs}
-    return {group: known[task] for group, task in tasks.items() if task in known}
+    shipped = random_returns()
+    known = {**results.floors, **shipped, **{f"{task}-v5": x for task, x in shipped.items()}}
+    return {group: known[group[1]] for group in results.runs if group[1] in known}
 
 
 def group_means(
@@ -140,14 +173,22 @@ def aggregates(results: Results, algorithm: str) -> Aggregates:
     methods = [m for m in results.methods(algorithm) if any(m in task for task in scores.values())]
     strata = {m: {t: task[m] for t, task in scores.items() if m in task} for m in methods}
     thresholds = _thresholds([x for tasks in strata.values() for x in tasks.values()])
+    few = {m for m in methods if are_few(len(x) for x in strata[m].values())}
+    means = {m: interquartile_mean(list(strata[m].values())) for m in methods}
+    curves = {m: performance_profile(list(strata[m].values()), thresholds) for m in methods}
     return Aggregates(
         scale=scale,
         tasks={m: tuple(strata[m]) for m in methods},
-        interquartile={m: interquartile_mean(list(strata[m].values())) for m in methods},
-        profiles={m: performance_profile(list(strata[m].values()), thresholds) for m in methods},
+        interquartile={m: without_interval(e) if m in few else e for m, e in means.items()},
+        profiles={m: _without_band(p) if m in few else p for m, p in curves.items()},
         improvement=_improvements(raw),
         left_out=left_out,
     )
+
+
+def _without_band(profile: Profile) -> Profile:
+    nothing = np.full_like(profile.share, np.nan)
+    return replace(profile, low=nothing, high=nothing)
 
 
 def _improvements(
@@ -160,6 +201,8 @@ def _improvements(
         shared = [runs for runs in tasks.values() if one in runs and other in runs]
         if shared:
             won = probability_of_improvement([r[one] for r in shared], [r[other] for r in shared])
+            if are_few(len(runs[m]) for runs in shared for m in (one, other)):
+                won = without_interval(won)
             improvement[one, other], improvement[other, one] = won, _reversed(won)
     return improvement
 

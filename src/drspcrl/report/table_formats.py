@@ -113,10 +113,17 @@ def latex_document(names: list[str]) -> str:
 
 
 def to_csv(table: Table, synthetic: bool = False) -> str:
-    """One row per number: its heads, its column, value, interval, n, rank and statistic."""
+    """One row per number: its heads, its column, value, interval, n, rank and statistic.
+
+    A table of words has its rows as they are.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     heads = [head.lower() for head in table.heads]
+    if not table.columns:
+        writer.writerow(heads)
+        writer.writerows([[*map(escape.csv_text, row.heads)] for row in table.rows])
+        return text.getvalue()
     tail = ["group", "column", "value", "low", "high", "n", "rank", "statistic", "data"]
     writer.writerow([*heads, *tail])
     for row in table.rows:

@@ -12,17 +12,11 @@ from drspcrl.files import read_text
 from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.report.collected import Collected, collect
 from drspcrl.report.figures import Paint, draw_figures, suite_suffixes
-from drspcrl.report.names import looks, slugs
+from drspcrl.report.made import Made
+from drspcrl.report.names import looks
 from drspcrl.report.page import render_page
-from drspcrl.report.table import Table
 from drspcrl.report.table_formats import cells_csv, latex_document, to_csv, to_latex, to_markdown
-from drspcrl.report.tables import (
-    aggregates_table,
-    comparison_table,
-    means_table,
-    results_table,
-    summary_table,
-)
+from drspcrl.report.written_tables import all_tables
 from drspcrl.runfolder.runs import REPORT_MARKER, Skipped
 
 KIND = "drspcrl report"
@@ -100,25 +94,28 @@ def _write_all(collected: Collected, folder: Path) -> None:
     (folder / "tables").mkdir()
     (folder / "figures").mkdir()
     note = SYNTHETIC if collected.synthetic else ""
-    _write_tables(collected, folder / "tables", note)
-    paint = Paint(looks(collected.methods), folder / "figures", collected.command, note)
-    draw_figures(collected.results, collected.curves, collected.aggregates, collected.tasks, paint)
-    (folder / "index.html").write_text(render_page(collected), encoding="utf-8")
+    made = _write_tables(collected, folder / "tables", note)
+    paint = Paint(looks(collected.methods), collected.command, note)
+    made += draw_figures(
+        collected.results, collected.curves, collected.aggregates, collected.tasks, paint,
+        folder / "figures",
+    )  # fmt: skip
+    (folder / "index.html").write_text(render_page(collected, made), encoding="utf-8")
     marker = {
         "kind": KIND,
         "format_version": 1,
         "version": __version__,
         "command": collected.command,
-        "runs": len(collected.found.runs),
+        "runs": len(collected.distinct),
         "synthetic": collected.synthetic > 0,
         "skipped": [[str(s.path), s.reason] for s in collected.found.skipped],
     }
     (folder / REPORT_MARKER).write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
 
 
-def _write_tables(collected: Collected, folder: Path, note: str) -> None:
-    tables = [table for suite in collected.results for table in _tables(collected, suite)]
-    for table in tables:
+def _write_tables(collected: Collected, folder: Path, note: str) -> list[Made]:
+    tables = all_tables(collected)
+    for table, _ in tables:
         forms = {
             "md": to_markdown(table, note),
             "tex": to_latex(table, note),
@@ -126,25 +123,13 @@ def _write_tables(collected: Collected, folder: Path, note: str) -> None:
         }
         for suffix, text in forms.items():
             (folder / f"{table.name}.{suffix}").write_text(text, encoding="utf-8")
+    made = [one for _, one in tables]
     for suite, suffix in suite_suffixes(list(collected.results)).items():
         text = cells_csv(collected.results[suite])
         (folder / f"cells{suffix}.csv").write_text(text, encoding="utf-8")
-    document = latex_document([table.name for table in tables])
+        title = "Every cell, for scripts"
+        made.append(Made("tables", f"cells{suffix}", "cells", title, ("csv",), None, suite))
+    document = latex_document([table.name for table, _ in tables])
     (folder / "all-tables.tex").write_text(document, encoding="utf-8")
-
-
-def _tables(collected: Collected, suite: str) -> list[Table]:
-    """The tables of one suite that have a row."""
-    results, suffix = collected.results[suite], suite_suffixes(list(collected.results))[suite]
-    files = slugs(results.algorithms)
-    tables = [results_table(results, a, f"results-{file}{suffix}") for a, file in files.items()]
-    if collected.paper is not None:
-        tables += [
-            comparison_table(results, collected.paper, a, f"paper-{file}{suffix}")
-            for a, file in files.items()
-        ]
-    tables.append(means_table(results, f"means{suffix}"))
-    tables.append(aggregates_table(collected.aggregates[suite], f"aggregates{suffix}"))
-    if collected.headlines[suite]:
-        tables.append(summary_table(collected.headlines[suite], f"summary{suffix}"))
-    return [table for table in tables if table.rows]
+    made.append(Made("tables", "all-tables", "document", "All tables in one document", ("tex",)))
+    return made

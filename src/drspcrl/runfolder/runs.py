@@ -32,6 +32,8 @@ DEFAULT_SUITE = "paper"
 EVALUATION_COLUMNS = ("perturbation", "level", "episode", "return", "length")
 RUN_FOLDER_NAME = re.compile(r".+-.+-.+-s\d+")
 REPORT_MARKER = "report.json"
+FOREIGN = "foreign"
+"""The algorithm of a run that is a policy trained elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Evaluation:
     length: np.ndarray
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Settings of the suite that the task has nothing for, each with the reason."""
+    random_return: tuple[float, int] | None = None
+    """Mean return of random actions and its episodes, where it was measured with the table."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,11 @@ class Run:
     def identity(self) -> tuple[str, str, str, int]:
         """What distinguishes it from other runs: environment, algorithm, method, seed."""
         return self.environment, self.algorithm, self.method, self.seed
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a policy that was trained elsewhere."""
+        return isinstance(self.info.get("foreign"), dict)
 
     @property
     def uncertainty(self) -> str:
@@ -374,18 +383,34 @@ def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
         for path in sorted(folder.glob(f"evaluation*{ending}")):
             name = path.name.removesuffix(ending)
             suite = name.removeprefix("evaluation").removeprefix("-") or DEFAULT_SUITE
-            left_out = _left_out(folder / f"{name}.json")
-            evaluations[suite] = replace(read_evaluation(path), left_out=left_out)
+            beside = _beside(folder / f"{name}.json")
+            evaluations[suite] = replace(
+                read_evaluation(path),
+                left_out=_left_out(beside.get("left_out")),
+                random_return=_random_return(beside.get("random_return")),
+            )
     return evaluations
 
 
-def _left_out(beside: Path) -> dict[str, str]:
-    """What the file beside a table says was left out; a table does not need that file."""
+def _beside(path: Path) -> Mapping[str, Any]:
+    """What the file beside a table says; a table does not need that file."""
     try:
-        found = _mapping(beside, parse_json, MOST_JSON).get("left_out")
+        return _mapping(path, parse_json, MOST_JSON)
     except InputError:
         return {}
+
+
+def _left_out(found: Any) -> dict[str, str]:
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+
+
+def _random_return(found: Any) -> tuple[float, int] | None:
+    if not isinstance(found, dict):
+        return None
+    mean, count = found.get("mean"), found.get("episodes")
+    if not isinstance(mean, int | float) or not isinstance(count, int) or not np.isfinite(mean):
+        return None
+    return float(mean), count
 
 
 def read_evaluation(path: str | Path) -> Evaluation:

@@ -7,6 +7,7 @@ from drspcrl.statistics.aggregate import Profile, interquartile_mean, performanc
 from drspcrl.statistics.chance import gain_by_chance
 from drspcrl.statistics.estimate import Estimate, missing
 from drspcrl.statistics.gain import (
+    NOT_POSITIVE,
     Gain,
     GroupGain,
     headline_gain,
@@ -19,6 +20,7 @@ from drspcrl.statistics.ranking import Wins, count_wins, ranks
 from drspcrl.statistics.student import mean_band, mean_interval
 
 __all__ = [
+    "NOT_POSITIVE",
     "Estimate",
     "Gain",
     "GroupGain",

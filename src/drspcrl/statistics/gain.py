@@ -19,6 +19,8 @@ from drspcrl.statistics.estimate import Estimate, finite_values
 from drspcrl.statistics.groups import Groups, can_resample, comparable, count_runs
 
 GAIN_REPLICATES = 10_000
+NOT_POSITIVE = "the unit of the gain is not positive"
+"""Why a gain is undefined whose best rival, or unit, is not above zero."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ def pooled_ratio(
     pooled = [{m: scores[m] for m in [method, *names]} for scores in runs.values()]
     means = {m: float(np.mean([scores[m].mean() for scores in pooled])) for m in [method, *names]}
     whole = _group_gain({m: np.array([mean]) for m, mean in means.items()}, method, None)
+    if np.isnan(whole.gain):
+        return Gain(Estimate(nan, nan, nan, 0, name), {}, {**undefined, "all groups": NOT_POSITIVE})
     low = high = nan
     if can_resample(pooled):
         draws = np.random.default_rng(seed)
@@ -176,7 +180,7 @@ def _mean_gain(
             continue
         part = _group_gain(scores, method, unit)
         if np.isnan(part.gain):
-            undefined[group] = "the unit of the gain is not positive"
+            undefined[group] = NOT_POSITIVE
             continue
         parts[group] = part
         used.append(scores if unit is None else {**scores, "vanilla nominal": unit})
@@ -256,6 +260,8 @@ def mean_where_defined(replicated: np.ndarray) -> np.ndarray:
 
 
 def _interval(replicated: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Percentile interval over the replicates that are defined."""
+    """Percentile interval over the replicates that are defined, nan where none is."""
+    if not np.isfinite(replicated).any():
+        return nan, nan
     low, high = percentile_interval(replicated[np.isfinite(replicated)], confidence)
     return float(low), float(high)

@@ -1,20 +1,45 @@
 """Draw every figure of a report as PNG and SVG."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from drspcrl.report.curves import METRICS, Curves
+from drspcrl.report.curves import Curves
 from drspcrl.report.figures.ablation import ablation, families
 from drspcrl.report.figures.paint import Paint
 from drspcrl.report.figures.pooled import improvement, profiles
-from drspcrl.report.figures.settings import frontier, robustness
-from drspcrl.report.figures.training import training
-from drspcrl.report.names import FOCUS, in_order, ordered_methods, slugs
+from drspcrl.report.figures.settings import frontier, means, robustness
+from drspcrl.report.figures.style import save
+from drspcrl.report.figures.training import METRIC_LABELS, training
+from drspcrl.report.made import Made
+from drspcrl.report.names import (
+    FOCUS,
+    algorithm_label,
+    method_label,
+    ordered_algorithms,
+    ordered_methods,
+    slugs,
+)
 from drspcrl.report.results import Results
 from drspcrl.report.summary import Aggregates
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["Paint", "draw_figures"]
 
-_METRIC_FILES = {"episode_return": "training", "epsilon": "epsilon", "beta": "beta"}
+_METRIC_FILES = {
+    "episode_return": "training",
+    "epsilon": "epsilon",
+    "beta": "beta",
+    "price": "price",
+}
+_ENDINGS = ("png", "svg")
+_BY_LEARNER = {
+    "robustness": (robustness, "Return under perturbation"),
+    "frontier": (frontier, "Robustness against performance"),
+    "means": (means, "Methods side by side"),
+}
 
 
 def draw_figures(
@@ -23,19 +48,23 @@ def draw_figures(
     aggregates: Mapping[str, Mapping[str, Aggregates]],
     tasks: Sequence[str],
     paint: Paint,
-) -> list[str]:
-    """Draw all figures that the runs have data for; returns their names without suffix.
+    folder: Path,
+) -> list[Made]:
+    """Draw all figures that the runs have data for; returns what was made.
 
     Args:
         results: Results by suite.
         curves: Training curves.
         aggregates: By suite and algorithm.
         tasks: All tasks, in order.
-        paint: Looks, folder and footer.
+        paint: Looks and footer.
+        folder: Where they are written.
     """
-    made = _training_figures(curves, tasks, paint)
-    for suite, suffix in suite_suffixes(list(results)).items():
-        made += _evaluation_figures(results[suite], aggregates[suite], suffix, paint)
+    made = []
+    for one, figure in _figures(results, curves, aggregates, tasks, paint):
+        if figure is not None:
+            save(figure, folder / one.name)
+            made.append(one)
     return made
 
 
@@ -46,31 +75,56 @@ def suite_suffixes(suites: Sequence[str]) -> dict[str, str]:
     return {suite: "" if suite == plain else f"-{names[suite]}" for suite in suites}
 
 
-def _training_figures(curves: Curves, tasks: Sequence[str], paint: Paint) -> list[str]:
-    algorithms = in_order({algorithm for algorithm, _ in curves}, ("ppo", "sac", "ddpg", "td3"))
-    files = slugs(algorithms)
-    named = [(a, m, f"{_METRIC_FILES[m]}-{files[a]}") for a in algorithms for m in METRICS]
-    return [name for a, m, name in named if training(curves, a, tasks, m, paint, name)]
+Drawn = Iterator[tuple[Made, "Figure | None"]]
 
 
-def _evaluation_figures(
-    results: Results, aggregates: Mapping[str, Aggregates], suffix: str, paint: Paint
-) -> list[str]:
-    made = []
+def _figures(
+    results: Mapping[str, Results],
+    curves: Curves,
+    aggregates: Mapping[str, Mapping[str, Aggregates]],
+    tasks: Sequence[str],
+    paint: Paint,
+) -> Drawn:
+    algorithms = ordered_algorithms(algorithm for algorithm, _ in curves)
+    for algorithm, file in slugs(algorithms).items():
+        for metric, kind in _METRIC_FILES.items():
+            title = f"{METRIC_LABELS[metric][0]}, {algorithm_label(algorithm)}"
+            figure = training(curves, algorithm, tasks, metric, paint)
+            yield Made("figures", f"{kind}-{file}", kind, title, _ENDINGS, algorithm), figure
+    for suite, suffix in suite_suffixes(list(results)).items():
+        yield from _of_learners(results[suite], suite, suffix, paint)
+        yield from _of_variants(results[suite], suite, suffix, paint)
+        yield from _pooled(results[suite], aggregates[suite], suite, suffix, paint)
+
+
+def _of_learners(results: Results, suite: str, suffix: str, paint: Paint) -> Drawn:
     for algorithm, file in slugs(results.algorithms).items():
-        for kind, draw in (("robustness", robustness), ("frontier", frontier)):
-            name = f"{kind}-{file}{suffix}"
-            if draw(results, algorithm, paint, name):
-                made.append(name)
+        for kind, (draw, words) in _BY_LEARNER.items():
+            title = f"{words}, {algorithm_label(algorithm)}"
+            one = Made("figures", f"{kind}-{file}{suffix}", kind, title, _ENDINGS, algorithm, suite)
+            yield one, draw(results, algorithm, paint)
+
+
+def _of_variants(results: Results, suite: str, suffix: str, paint: Paint) -> Drawn:
     found = families(results.methods())
     for family, file in zip(found, slugs(f.file for f in found).values(), strict=True):
+        title = f"{method_label(family.method)}: what {', '.join(family.names)} does"
         name = f"ablation-{file}{suffix}"
-        if ablation(results, family, paint, name):
-            made.append(name)
-    if profiles(aggregates, paint, f"profiles{suffix}"):
-        made.append(f"profiles{suffix}")
+        one = Made("figures", name, "ablation", title, _ENDINGS, None, suite)
+        yield one, ablation(results, family, paint)
+
+
+def _pooled(
+    results: Results, aggregates: Mapping[str, Aggregates], suite: str, suffix: str, paint: Paint
+) -> Drawn:
     methods = ordered_methods(results.methods())
     focus = FOCUS if FOCUS in methods else (methods[-1] if methods else FOCUS)
-    if improvement(aggregates, focus, paint, f"improvement{suffix}"):
-        made.append(f"improvement{suffix}")
-    return made
+    drawn = {
+        "profiles": ("Performance profiles", profiles(aggregates, paint)),
+        "improvement": (
+            f"Probability of improvement of {method_label(focus)}",
+            improvement(aggregates, focus, paint),
+        ),
+    }
+    for kind, (title, figure) in drawn.items():
+        yield Made("figures", f"{kind}{suffix}", kind, title, _ENDINGS, None, suite), figure

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from drspcrl.report.figures.paint import Paint, dress, fit_estimates, seed_range
+from drspcrl.report.figures.paint import Paint, Point, dress, fit_points, interval_words, seed_range
 from drspcrl.report.figures.settings import errorbar, levels_of
 from drspcrl.report.figures.style import PANEL, Sheet, legend_handles
 from drspcrl.report.names import (
@@ -17,6 +18,10 @@ from drspcrl.report.names import (
     written_changes,
 )
 from drspcrl.report.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # From light to dark, all readable on white: the order of the values is the order of the lines.
 _RAMP = ("#f0a04b", "#e0703f", "#c6425a", "#963484", "#5f3a96", "#2f3b7d", "#10243e")
@@ -54,7 +59,7 @@ def families(methods: Iterable[str]) -> list[Family]:
     return [Family(*key, tuple(members)) for key, members in found.items() if len(members) > 1]
 
 
-def ablation(results: Results, family: Family, paint: Paint, name: str) -> bool:
+def ablation(results: Results, family: Family, paint: Paint) -> "Figure | None":
     """Return against the level of each perturbation: learners and tasks down, a line a value."""
     rows = [
         (algorithm, task)
@@ -64,7 +69,7 @@ def ablation(results: Results, family: Family, paint: Paint, name: str) -> bool:
     ]
     kinds = list(dict.fromkeys(setting[0] for setting in results.settings))
     if not rows or not kinds:
-        return False
+        return None
     drawn = _looks(family, paint)
     handles = legend_handles({_words(m): look for m, look in drawn.items()}, markers=True)
     sheet = Sheet(
@@ -75,27 +80,27 @@ def ablation(results: Results, family: Family, paint: Paint, name: str) -> bool:
     for panels, row in zip(sheet.panels, rows, strict=True):
         for axes, kind in zip(panels, kinds, strict=True):
             shown = _draw(axes, results, row, kind, drawn)
-            counts += [estimate.n for estimate in shown]
+            counts += [point.estimate.n for point in shown]
             bottom, left = row == rows[-1], kind == kinds[0]
             x, y = perturbation_label(kind) if bottom else "", "return" if left else ""
             title = f"{algorithm_label(row[0])}, {row[1]}" if left else ""
             dress(axes, title, x, y, short_x=False)
     symbols = ", ".join(SETTING_SYMBOLS.get(name, name) for name in family.names)
-    footer = f"mean over seeds (n = {seed_range(counts)}), Student t 95% bars; 0 is unperturbed"
+    bars = interval_words(counts, "Student t 95% bars")
+    footer = f"mean over seeds (n = {seed_range(counts)}), {bars}; 0 is unperturbed"
     title = f"{method_label(family.method)}: what {symbols} does"
-    sheet.finish(paint.footer(footer), title, paint.folder / name)
-    return True
+    return sheet.finish(paint.footer(footer), title)
 
 
-def _draw(axes, results: Results, row: tuple[str, str], kind: str, looks: dict[str, Look]) -> list:
-    shown = []
+def _draw(
+    axes: "Axes", results: Results, row: tuple[str, str], kind: str, looks: dict[str, Look]
+) -> list[Point]:
+    shown: list[Point] = []
     for method, look in looks.items():
         points = levels_of(results, *row, method, kind)
-        if points:
-            levels, estimates = zip(*points, strict=True)
-            shown += estimates
-            errorbar(axes, levels, estimates, method, look)
-    fit_estimates(axes.set_ylim, shown)
+        errorbar(axes, points, method, look)
+        shown += [point for _, point in points]
+    fit_points(axes.set_ylim, shown)
     return shown
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from drspcrl.report.escape import plain
+from drspcrl.report.few import FEW, drawn
 from drspcrl.report.figures.style import INK, brief, fit, shorten_axis
 from drspcrl.report.names import Look
 from drspcrl.statistics import Estimate
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Paint:
-    """What every figure shares: looks, where it goes, and the words at its edge."""
+    """What every figure shares: looks, and the words at its edge."""
 
     looks: Mapping[str, Look]
-    folder: Path
-    command: str
-    note: str
+    command: str = ""
+    note: str = ""
 
     def some(self, methods: Sequence[str]) -> dict[str, Look]:
         """The looks of these methods, in the order of the legend."""
@@ -54,10 +53,32 @@ def hide(panels: Sequence["Axes"]) -> None:
         axes.set_visible(False)
 
 
-def fit_estimates(axis_limits: Any, estimates: Sequence[Estimate]) -> None:
-    """Fit an axis to estimates."""
-    ends = [end for e in estimates for end in (e.low, e.high)]
-    fit(axis_limits, [e.value for e in estimates], ends)
+class Point(NamedTuple):
+    """An estimate, and the seeds that are drawn in place of its interval where they are few."""
+
+    estimate: Estimate
+    seeds: Sequence[float]
+
+    @property
+    def ends(self) -> Sequence[float]:
+        """How far it reaches on the figure."""
+        estimate = self.estimate
+        return (estimate.low, estimate.high) if drawn(estimate) else self.seeds
+
+
+def fit_points(axis_limits: Any, points: Sequence[Point]) -> None:
+    """Fit an axis to estimates with what is drawn around them."""
+    fit(axis_limits, [p.estimate.value for p in points], [end for p in points for end in p.ends])
+
+
+def interval_words(counts: Sequence[int] | np.ndarray, whole: str) -> str:
+    """What is drawn around means of so many seeds, for the foot of a figure."""
+    present = [n for n in counts if n > 0]
+    if not present or min(present) >= FEW:
+        return whole
+    if max(present) < FEW:
+        return f"every seed drawn (fewer than {FEW})"
+    return f"{whole}; every seed drawn where fewer than {FEW}"
 
 
 def seed_range(counts: Sequence[int] | np.ndarray) -> str:

@@ -1,7 +1,11 @@
 """Figures over all tasks of an algorithm: performance profiles, probability of improvement."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from drspcrl.report.few import FEW
 from drspcrl.report.figures.paint import Paint, dress
 from drspcrl.report.figures.style import (
     SOFT,
@@ -14,12 +18,15 @@ from drspcrl.report.figures.style import (
 from drspcrl.report.names import algorithm_label, method_label
 from drspcrl.report.summary import Aggregates
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def profiles(by_algorithm: Mapping[str, Aggregates], paint: Paint, name: str) -> bool:
+
+def profiles(by_algorithm: Mapping[str, Aggregates], paint: Paint) -> "Figure | None":
     """Share of scores above each threshold, a panel for each algorithm."""
     shown = {a: x for a, x in by_algorithm.items() if x.profiles}
     if not shown:
-        return False
+        return None
     methods = [m for aggregate in shown.values() for m in aggregate.profiles]
     handles = legend_handles(paint.some(methods), markers=False)
     sheet = Sheet(1, len(shown), handles, size=(3.3, 2.7), note=paint.note)
@@ -33,15 +40,19 @@ def profiles(by_algorithm: Mapping[str, Aggregates], paint: Paint, name: str) ->
         unit = "normalised return τ" if "normalised" in aggregate.scale else "return τ"
         dress(axes, algorithm_label(algorithm), unit, "share of scores > τ", short_y=False)
     scale = next(iter(shown.values())).scale
-    footer = f"{scale}; stratified bootstrap 95% bands"
-    target = paint.folder / name
-    sheet.finish(paint.footer(footer), "Performance profiles", target)
-    return True
+    bands = [p.low for aggregate in shown.values() for p in aggregate.profiles.values()]
+    footer = f"{scale}; {_words(any(np.isfinite(band).all() for band in bands), 'bands')}"
+    return sheet.finish(paint.footer(footer), "Performance profiles")
+
+
+def _words(intervals: bool, what: str) -> str:
+    """What is drawn around pooled scores."""
+    return f"stratified bootstrap 95% {what}" if intervals else f"fewer than {FEW} seeds: no {what}"
 
 
 def improvement(
-    by_algorithm: Mapping[str, Aggregates], method: str, paint: Paint, name: str
-) -> bool:
+    by_algorithm: Mapping[str, Aggregates], method: str, paint: Paint
+) -> "Figure | None":
     """Probability that a run of `method` beats one of each rival, a panel for each algorithm."""
     shown = {
         algorithm: {b: won for (a, b), won in x.improvement.items() if a == method}
@@ -49,7 +60,7 @@ def improvement(
     }
     shown = {algorithm: rivals for algorithm, rivals in shown.items() if rivals}
     if not shown:
-        return False
+        return None
     most = max(len(rivals) for rivals in shown.values())
     sheet = Sheet(1, len(shown), [], size=(3.3, 0.85 + 0.26 * most), left=1.05, note=paint.note)
     for axes, (algorithm, rivals) in zip(sheet.panels[0], shown.items(), strict=True):
@@ -66,6 +77,6 @@ def improvement(
         label = f"P({method_label(method)} > rival)"
         dress(axes, algorithm_label(algorithm), label, "", short_x=False, short_y=False)
     title = f"Probability of improvement of {method_label(method)}"
-    footer = paint.footer("mean over tasks and settings; stratified bootstrap 95% over seeds")
-    sheet.finish(footer, title, paint.folder / name)
-    return True
+    whole = any(won.has_interval for rivals in shown.values() for won in rivals.values())
+    footer = f"mean over tasks and settings; {_words(whole, 'intervals over seeds')}"
+    return sheet.finish(paint.footer(footer), title)

@@ -11,6 +11,7 @@ from drspcrl.report.names import FOCUS, Look, method_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, SOFT, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
 PANEL = (2.9, 2.15)  # inches; two of them fill a column of a paper and stay readable
@@ -96,8 +97,8 @@ class Sheet:
                 for row in range(rows)
             ]
 
-    def finish(self, footer: Sequence[str], title: str, target: Path) -> None:
-        """Add title, legend and footer lines and write `target.png` and `target.svg`."""
+    def finish(self, footer: Sequence[str], title: str) -> "Figure":
+        """Add title, legend and footer lines."""
         from matplotlib import rc_context
 
         edge, inch = 0.07 / self._width, 1 / self._height
@@ -105,7 +106,7 @@ class Sheet:
         with rc_context(_RC):
             words = self.figure.text
             words(edge, high, plain(title), va="top", size=11, weight="bold", color=INK)
-            for line, text in enumerate(reversed(footer)):
+            for line, text in enumerate(filter(None, reversed(footer))):
                 words(edge, (0.05 + 0.11 * line) * inch, plain(text), size=6.2, color=SOFT)
             if self._note:
                 side = (edge, "left") if self._note_line else (1 - edge, "right")
@@ -117,11 +118,14 @@ class Sheet:
                     bbox_to_anchor=(edge, high - 0.22 * inch), borderaxespad=0, handlelength=1.9,
                     columnspacing=1.3, handletextpad=0.5, labelspacing=0.35,
                 )  # fmt: skip
-            _save(self.figure, target)
+        return self.figure
 
 
-def _save(figure: Any, target: Path) -> None:
-    """Draw once for each format; `savefig` would draw each twice."""
+def save(figure: "Figure", target: Path) -> None:
+    """Write `target.png` and `target.svg`.
+
+    Each is drawn once; `savefig` would draw it twice.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -194,16 +198,13 @@ def shorten_axis(axis: Any) -> None:
 
 
 def fit(axis_limits: Any, values: Sequence[float], ends: Sequence[float]) -> None:
-    """Set limits by the values; intervals widen them by at most 60% of their spread each way.
+    """Set limits so that all values and all ends of intervals are inside.
 
-    With two seeds Student's t multiplies the deviation by nine: shown whole, such intervals would
-    press every line flat.
+    A cut interval would be another one than the table's.
     """
-    finite = [v for v in values if isfinite(v)]
-    if not finite:
+    reach = [x for x in (*values, *ends) if isfinite(x)]
+    if not reach:
         return
-    low, high = min(finite), max(finite)
+    low, high = min(reach), max(reach)
     spread = high - low or abs(high) or 1.0
-    reach = [e for e in ends if isfinite(e)] + [low, high]
-    low, high = max(min(reach), low - 0.6 * spread), min(max(reach), high + 0.6 * spread)
     axis_limits(low - 0.06 * spread, high + 0.06 * spread)

@@ -4,18 +4,25 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 from drspcrl import __version__
 from drspcrl.report.collected import Collected
+from drspcrl.report.made import Made
 from drspcrl.report.page.payload import payload
 
 SCRIPTS = ("base.js", "plot.js", "charts.js", "tables.js", "main.js")
 
 
-def render_page(collected: Collected) -> str:
-    """The page as one string of HTML."""
+def render_page(collected: Collected, made: Sequence[Made] = ()) -> str:
+    """The page as one string of HTML.
+
+    Args:
+        collected: What it shows.
+        made: The files beside it, for its links.
+    """
     style = _asset("page.css")
     script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();\n"
     # Only this very script and style may run or load: nothing that slipped in with a name can.
@@ -27,7 +34,7 @@ def render_page(collected: Collected) -> str:
         "CSP": policy,
         "VERSION": __version__,
         "STYLE": style,
-        "DATA": embed_json(payload(collected)),
+        "DATA": embed_json(payload(collected, made)),
         "SCRIPT": script,
     }
     # One pass, so that a name like @SCRIPT@ inside the data stays what it is.

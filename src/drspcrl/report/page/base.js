@@ -39,6 +39,12 @@ const percent = (value) =>
 // An estimate travels as [value, low, high, n].
 const halfWidth = (e) => (e && e[1] !== null && e[2] !== null ? (e[2] - e[1]) / 2 : null);
 
+// Of few seeds a fifth part holds the seeds themselves: they are drawn, and no interval.
+const isFew = (e) => e[3] < DATA.few;
+const drawnInterval = (e) => (e[1] === null || e[2] === null || isFew(e) ? null : [e[1], e[2]]);
+const seedsIn = (e) => (isFew(e) && e[4] ? e[4] : []);
+const reachOf = (e) => drawnInterval(e) || seedsIn(e);
+
 const dark = () => document.documentElement.dataset.theme === "dark";
 const colour = (method) => (dark() ? DATA.methods[method].dark : DATA.methods[method].light);
 
@@ -83,7 +89,7 @@ function swatch(method) {
   return icon;
 }
 
-const state = { task: 0, algorithm: 0, perturbation: 0, suite: 0, metric: "epsilon", focus: DATA.focus, hidden: new Set() };
+const state = { task: 0, algorithm: 0, perturbation: 0, suite: 0, metric: "epsilon", focus: DATA.focus, hidden: new Set(), at: "" };
 const shown = (method) => !state.hidden.has(method);
 const suite = () => DATA.suites[state.suite] || null;
 

@@ -19,23 +19,35 @@ function lineChart(host, series, options) {
   const frame = new Frame(host, {
     ...options,
     xDomain: options.xDomain || extent(xs, 0.02),
-    yDomain: options.yDomain || fitted(all, 0.05, options.least),
+    yDomain: options.yDomain || fitted(all, 0.05, options.least, series.flatMap((s) => (s.seeds || []).flat())),
   });
   const order = [...series].sort((a, b) => (a.method === DATA.focus) - (b.method === DATA.focus));
   for (const s of order) drawBand(frame, s);
+  for (const s of order) drawSeeds(frame, s);
   for (const s of order) drawLine(frame, s);
   frame.hover(xs.map((x) => lineStop(frame, series, x, options)).filter((stop) => stop.rows.length));
 }
 
 function drawBand(frame, s) {
   if (s.markers) return;
-  const points = s.values.map((e, i) => (e ? [s.x[i], e[1], e[2]] : [null]));
+  const points = s.values.map((e, i) => (e && drawnInterval(e) ? [s.x[i], e[1], e[2]] : [null]));
   for (const piece of runsOf(points)) {
     const upper = piece.map(([x, , high]) => [frame.x(x), frame.y(high)]);
     const lower = piece.map(([x, low]) => [frame.x(x), frame.y(low)]).reverse();
     frame.inside.append(shape("path", { d: `${path([...upper, ...lower])}Z`, fill: colour(s.method), opacity: 0.13 }));
   }
 }
+
+function drawSeeds(frame, s) {
+  for (const seed of s.seeds || []) {
+    for (const piece of runsOf(seed.map((v, i) => [s.x[i], v]))) {
+      const d = path(piece.map(([x, y]) => [frame.x(x), frame.y(y)]));
+      frame.inside.append(shape("path", { d, fill: "none", stroke: colour(s.method), "stroke-width": 1, opacity: 0.35, class: "seed" }));
+    }
+  }
+}
+
+const dot = (method, x, y) => shape("circle", { cx: x, cy: y, r: 2.6, fill: colour(method), opacity: 0.5, class: "seed" });
 
 function drawLine(frame, s) {
   const focus = s.method === DATA.focus;
@@ -48,7 +60,8 @@ function drawLine(frame, s) {
   s.values.forEach((e, i) => {
     if (!e) return;
     const at = frame.x(s.x[i]);
-    if (e[1] !== null && !s.faint) frame.inside.append(shape("line", { x1: at, x2: at, y1: frame.y(e[1]), y2: frame.y(e[2]), stroke: colour(s.method), opacity: 0.6 }));
+    if (drawnInterval(e) && !s.faint) frame.inside.append(shape("line", { x1: at, x2: at, y1: frame.y(e[1]), y2: frame.y(e[2]), stroke: colour(s.method), opacity: 0.6, class: "interval" }));
+    if (!s.faint) for (const seed of seedsIn(e)) frame.inside.append(dot(s.method, at, frame.y(seed)));
     if (!s.faint) frame.inside.append(marker(s.method, at, frame.y(e[0]), focus ? 4 : 3.6));
   });
 }
@@ -63,14 +76,15 @@ function lineStop(frame, series, x, options) {
   return { x: frame.x(x), title: options.title(x), rows };
 }
 
-// points: {method, x: estimate, y: estimate}
+// points: {method, x: estimate, y: estimate, seeds: [[x, y]]}
 function crossChart(host, points, options) {
   if (!points.length) return nothing(host, options.none);
   const frame = new Frame(host, { ...options, xDomain: fitted(points.map((p) => p.x), 0.06), yDomain: fitted(points.map((p) => p.y), 0.08) });
+  for (const { method, seeds } of points) for (const [x, y] of seeds) frame.inside.append(dot(method, frame.x(x), frame.y(y)));
   for (const { method, x, y } of points) {
     const paint = { stroke: colour(method), "stroke-width": 1.6, opacity: 0.55 };
-    if (x[1] !== null) frame.inside.append(shape("line", { x1: frame.x(x[1]), x2: frame.x(x[2]), y1: frame.y(y[0]), y2: frame.y(y[0]), ...paint }));
-    if (y[1] !== null) frame.inside.append(shape("line", { x1: frame.x(x[0]), x2: frame.x(x[0]), y1: frame.y(y[1]), y2: frame.y(y[2]), ...paint }));
+    if (drawnInterval(x)) frame.inside.append(shape("line", { x1: frame.x(x[1]), x2: frame.x(x[2]), y1: frame.y(y[0]), y2: frame.y(y[0]), ...paint }));
+    if (drawnInterval(y)) frame.inside.append(shape("line", { x1: frame.x(x[0]), x2: frame.x(x[0]), y1: frame.y(y[1]), y2: frame.y(y[2]), ...paint }));
   }
   for (const { method, x, y } of points) frame.inside.append(marker(method, frame.x(x[0]), frame.y(y[0]), 5));
   frame.hover(points.map(({ method, x, y }) => ({
@@ -91,7 +105,7 @@ function dotChart(host, rows, options) {
     const label = DATA.methods[method].label;
     const name = label.length > 16 ? `${label.slice(0, 15)}…` : label;
     frame.svg.append(shape("text", { x: frame.box.left - 10, y: y + 4, "text-anchor": "end", class: "axis" }, name));
-    if (estimate[1] !== null) frame.svg.append(shape("line", { x1: frame.x(estimate[1]), x2: frame.x(estimate[2]), y1: y, y2: y, stroke: colour(method), "stroke-width": 4, "stroke-linecap": "round", opacity: 0.35 }));
+    if (estimate[1] !== null) frame.svg.append(shape("line", { x1: frame.x(estimate[1]), x2: frame.x(estimate[2]), y1: y, y2: y, stroke: colour(method), "stroke-width": 4, "stroke-linecap": "round", opacity: 0.35, class: "interval" }));
     frame.svg.append(marker(method, frame.x(estimate[0]), y, 4.6));
     return { x: frame.x(estimate[0]), y, title: options.title(label), rows: [{ method, estimate, format: (v) => v.toFixed(2) }] };
   });

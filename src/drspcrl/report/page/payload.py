@@ -11,6 +11,10 @@ from drspcrl import __version__
 from drspcrl.report.collected import Collected
 from drspcrl.report.curves import METRICS, Curve
 from drspcrl.report.escape import plain
+from drspcrl.report.few import FEW
+from drspcrl.report.figures.settings import frontier_seeds
+from drspcrl.report.made import Made
+from drspcrl.report.methods import method_words
 from drspcrl.report.names import (
     FOCUS,
     PERTURBATION_LABELS,
@@ -26,16 +30,19 @@ from drspcrl.report.summary import Aggregates, group_means
 from drspcrl.statistics import Estimate
 
 
-def payload(collected: Collected) -> dict[str, Any]:
+def payload(collected: Collected, made: Sequence[Made] = ()) -> dict[str, Any]:
     """Everything `main.js` reads."""
     methods, drawn = collected.methods, looks(collected.methods)
     today = time.strftime("%Y-%m-%d")
+    words = {one.method: one.words for one in method_words(collected.found.runs)}
     return {
         "subtitle": f"{subtitle(collected)} · {today} · drspcrl {__version__}",
         "banner": banner(collected),
         "command": plain(collected.command),
         "compare": collected.paper is not None,
         "about": about(collected),
+        "few": FEW,
+        "files": [_file(collected, one) for one in made],
         "lists": lists(collected),
         "focus": methods.index(FOCUS) if FOCUS in methods else len(methods) - 1,
         "tasks": [plain(task) for task in collected.tasks],
@@ -43,6 +50,7 @@ def payload(collected: Collected) -> dict[str, Any]:
         "methods": [
             {
                 "label": plain(method_label(method)),
+                "words": plain(words[method]),
                 "light": drawn[method].light,
                 "dark": drawn[method].dark,
                 "dash": drawn[method].dash,
@@ -56,8 +64,21 @@ def payload(collected: Collected) -> dict[str, Any]:
     }
 
 
+def _file(collected: Collected, made: Made) -> dict[str, Any]:
+    """One table or figure beside the page; a or s is −1 where it is of no one learner or suite."""
+    learners, suites = collected.algorithms, list(collected.results)
+    return {
+        "path": f"{made.folder}/{made.name}",
+        "kind": made.kind,
+        "title": plain(made.title),
+        "endings": made.endings,
+        "a": -1 if made.algorithm is None else learners.index(made.algorithm),
+        "s": -1 if made.suite is None else suites.index(made.suite),
+    }
+
+
 def _stress(collected: Collected) -> dict[str, Any]:
-    table = stress_table(collected.found.runs)
+    table = stress_table(collected.distinct)
     return {"columns": list(COLUMNS), "rows": table.rows, "notes": table.notes}
 
 
@@ -100,10 +121,19 @@ def _entries(collected: Collected, results: Results, kinds: list[str]) -> list[d
             "cells": [_cell(results, key, setting) for setting in results.settings],
             "parts": [_estimate(part.get(key)) for part in parts],
             "mean": _estimate(means.get(key)),
+            "points": _points(results, key),
             "paper": _paper(collected.paper, key, results.settings),
         }
         for key in keys
     ]
+
+
+def _points(results: Results, key: tuple[str, str, str]) -> list[list[float | None]]:
+    """Each run's unperturbed return and its mean over all settings, of few seeds."""
+    across, up = frontier_seeds(results, key[:2], key[2])
+    if len(across) >= FEW:
+        return []
+    return [_numbers(pair) for pair in zip(across, up, strict=True)]
 
 
 def _paper(
@@ -114,14 +144,15 @@ def _paper(
 
 
 def _cell(results: Results, key: tuple[str, str, str], setting: Setting) -> list[Any] | None:
-    return _estimate(results.cell(*key, setting))
+    return _estimate(results.cell(*key, setting), results.seeds.get((*key, setting), ()))
 
 
-def _estimate(estimate: Estimate | None) -> list[Any] | None:
-    """[value, low, high, n], or None where it is missing."""
+def _estimate(estimate: Estimate | None, seeds: Sequence[float] = ()) -> list[Any] | None:
+    """[value, low, high, n], of few seeds these too; None where it is missing."""
     if estimate is None or not isfinite(estimate.value):
         return None
-    return [*_numbers([estimate.value, estimate.low, estimate.high]), estimate.n]
+    numbers = [*_numbers([estimate.value, estimate.low, estimate.high]), estimate.n]
+    return [*numbers, _numbers(seeds)] if 0 < len(seeds) < FEW else numbers
 
 
 def _aggregate(collected: Collected, algorithm: str, aggregate: Aggregates) -> dict[str, Any]:
@@ -173,9 +204,11 @@ def _all(methods: Any) -> Iterable[Curve]:
 
 
 def _curve(curve: Curve) -> list[Any]:
-    """[mean, half-width, n], n alone where it never changes."""
+    """[mean, half-width, n, few seeds' own curves]; n alone where it never changes."""
     n: Any = [int(count) for count in curve.n]
-    return [_numbers(curve.mean), _numbers(curve.half_width), n[0] if len(set(n)) == 1 else n]
+    seeds = [_numbers(seed) for seed in curve.seeds] if curve.few and len(curve.seeds) > 1 else []
+    half = _numbers(curve.half_width)
+    return [_numbers(curve.mean), half, n[0] if len(set(n)) == 1 else n, seeds]
 
 
 def _numbers(values: Iterable[float]) -> list[float | None]:

@@ -19,16 +19,10 @@ function extent(values, pad = 0.05) {
   return [low - space, high + space];
 }
 
-// Intervals widen the axis by at most 60% of the values' spread each way: with two seeds they would
-// otherwise press every line flat. What reaches further is cut at the frame; hovering tells it whole.
-function fitted(estimates, pad = 0.05, least = -Infinity) {
-  const values = estimates.map((e) => e[0]);
-  if (!values.length) return [0, 1];
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  const spread = high - low || Math.abs(high) || 1;
-  const ends = estimates.flatMap((e) => (e[1] === null ? [] : [Math.max(e[1], least), e[2]])).concat(low, high);
-  const reach = [ends.reduce((a, b) => Math.min(a, b)), ends.reduce((a, b) => Math.max(a, b))];
-  return extent([Math.max(reach[0], low - 0.6 * spread), Math.min(reach[1], high + 0.6 * spread)], pad);
+// Everything that is drawn is inside the frame: a cut interval would be another one than the table's.
+function fitted(estimates, pad = 0.05, least = -Infinity, others = []) {
+  const ends = estimates.flatMap((e) => [e[0], ...reachOf(e).map((end) => Math.max(end, least))]);
+  return extent(ends.concat(others), pad);
 }
 
 let frames = 0;
@@ -138,7 +132,8 @@ class Frame {
 function tipCells({ method, estimate, format = decimal, tag }) {
   const half = halfWidth(estimate);
   const symmetric = half !== null && Math.abs(estimate[2] - estimate[0] - half) < 1e-4 * (Math.abs(estimate[0]) + half);
-  const interval = half === null ? "no interval" : symmetric ? `± ${format(half).replace("+", "")}` : `${format(estimate[1])} to ${format(estimate[2])}`;
+  const seeds = seedsIn(estimate);
+  const interval = seeds.length > 1 ? `seeds ${seeds.map((s) => format(s)).join(" · ")}` : half === null ? "no interval" : symmetric ? `± ${format(half).replace("+", "")}` : `${format(estimate[1])} to ${format(estimate[2])}`;
   const name = DATA.methods[method].label;
   return [tag ? `${name} (${tag})` : name, format(estimate[0]), interval, `n = ${estimate[3]}`];
 }

@@ -1,10 +1,11 @@
 """The page's sentences: what it rests on, its headline figures, what was left out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drspcrl.report.collected import Collected
 from drspcrl.report.escape import plain
+from drspcrl.report.few import FEW
 from drspcrl.report.names import algorithm_label, method_label
 from drspcrl.report.summary import Headline
 from drspcrl.report.table import Number, decimal, value_text
@@ -14,11 +15,11 @@ from drspcrl.statistics import Estimate, Gain
 def subtitle(collected: Collected) -> str:
     """The counts under the title."""
     counts = (
-        (len(collected.found.runs), "run"),
+        (len(collected.distinct), "run"),
         (len(collected.tasks), "task"),
         (len(collected.algorithms), "algorithm"),
         (len(collected.methods), "method"),
-        (len({run.seed for run in collected.found.runs}), "seed"),
+        (len({run.seed for run in collected.distinct}), "seed"),
     )
     return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
 
@@ -27,7 +28,7 @@ def banner(collected: Collected) -> str:
     """The warning that made-up runs carry; "" where there is none."""
     if not collected.synthetic:
         return ""
-    total = len(collected.found.runs)
+    total = len(collected.distinct)
     which = "All" if collected.synthetic == total else f"{collected.synthetic} of {total}"
     return f"SYNTHETIC DATA. {which} runs here are made up to try the tools; these are no results."
 
@@ -39,16 +40,19 @@ def headline_cards(headlines: Mapping[str, Headline]) -> list[dict[str, str]]:
         return []
     others = {source: made for source, made in headlines.items() if source != "ours"}
     name = method_label(ours.method)
-    unit = "in units of vanilla's unperturbed return over random actions"
+    unit = "difference to the best rival, in units of vanilla’s unperturbed return over random play"
+    rivals = f"M is the mean over perturbed settings; rivals: {_listed(ours.rivals)}"
+    counted = ", returns counted from those of random actions" if ours.above_random else ""
     return [
         _gain_card(
             f"{name} over its best rival (G)",
             "gain",
-            f"mean over algorithms and tasks of (M − rival’s M) / rival’s M{_chance(ours)}",
+            f"mean over algorithms and tasks of (M − rival’s M) / rival’s M{counted}"
+            f"{_chance(ours)}; {rivals}",
             ours,
             others,
         ),
-        _gain_card("Pooled ratio", "pooled", _pooled_detail(ours.pooled), ours, others),
+        _gain_card("Pooled ratio", "pooled", _pooled_detail(ours.pooled) + counted, ours, others),
         _gain_card("Normalised difference", "normalised", unit, ours, others),
         _wins_card(name, ours, others),
     ]
@@ -80,6 +84,10 @@ def _chance(headline: Headline) -> str:
     return f"; by chance alone {low} to {high}".replace("-", "−")
 
 
+def _listed(methods: Sequence[str]) -> str:
+    return ", ".join(map(method_label, methods))
+
+
 def _interval(gain: Gain) -> str:
     estimate = gain.estimate
     if not gain.groups:
@@ -90,7 +98,7 @@ def _interval(gain: Gain) -> str:
     if gain.undefined:
         n += f", {len(gain.undefined)} left out"
     if not estimate.has_interval:
-        return f"no interval: a method has a single run; {n}"
+        return f"no interval: fewer than {FEW} seeds; {n}"
     low, high = (f"{100 * end:+.1f}%".replace("-", "−") for end in (estimate.low, estimate.high))
     return f"95% interval {low} to {high}, {n}"
 
@@ -135,7 +143,20 @@ def about(collected: Collected) -> list[str]:
         "methods with a nominal model were one and the same (their runs exchanged, middle 95%). "
         "Aggregates use a stratified bootstrap (2,000 replicates) that draws "
         "a run with all its settings.",
+        f"Fewer than {FEW} seeds are shown one by one: Student’s t of two or three is as wide as a "
+        "plot, and a bootstrap of them too narrow, so no bootstrap interval is given. ± in tables "
+        "is always Student’s t.",
     ]
+    if any(run.foreign for run in collected.found.runs):
+        words.append(
+            "Policies trained elsewhere were tested in the same way; they stand beside the runs of "
+            "every learner on their task, and are not among the rivals of the gains."
+        )
+    if floors := {
+        t: x for results in collected.results.values() for t, x in results.floors.items()
+    }:
+        played = ", ".join(f"{task} {decimal(floor)}" for task, floor in floors.items())
+        words.append(f"Mean return of random actions, played in the evaluation: {played}.")
     if collected.paper is not None:
         words.append(
             "The paper's figures come from its printed tables through the same code. Published "
@@ -150,7 +171,7 @@ def lists(collected: Collected) -> list[dict[str, Any]]:
     notes = [note for results in collected.results.values() for note in results.notes]
     runs = [
         f"{run.environment} {run.algorithm} {run.method} seed {run.seed}: {run.status}"
-        for run in collected.found.runs
+        for run in collected.distinct
     ]
     skipped = [f"{skip.path}: {skip.reason}" for skip in collected.found.skipped]
     left_out = [line for results in collected.results.values() for line in results.left_out]
