@@ -23,6 +23,15 @@ def test_every_method_starts_where_it_should():
     assert (first["linear"], first["linear_radius"], first["self_paced"]) == (0.0, 0.0, 0.0)
 
 
+def test_fixed_and_linear_may_end_at_a_share_of_the_budget():
+    for method in ("fixed", "linear"):
+        rule = made(method, iterations=2, epsilon_budget=0.5, end_share=0.5)
+        state = rule.init(0)
+        for _ in range(3):
+            state = rule.update(state, None)
+        assert rule.epsilon(state) == 0.25
+
+
 def test_one_rate_serves_every_run_length():
     assert made("self_paced", iterations=50).rate == pytest.approx(2 / 50)
     assert made("self_paced", iterations=1000).rate == pytest.approx(2 / 1000)

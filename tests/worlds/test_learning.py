@@ -557,6 +557,20 @@ def test_without_a_budget_an_update_is_the_plain_one(kind):
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("kind", OFF_POLICY)
+def test_a_critic_that_does_not_see_the_world_learns_nothing_of_it(kind):
+    form = Worlds(model(), sees_world=False)
+    learner, hyper = kind(hidden=(8,), uncertainty=form), HYPER[kind]()
+    state = learner.init(KEY, SIZE, A)
+    update = jax.jit(learner.update)
+    for k in range(4):
+        state, _ = update(
+            state, batch(form, seed=k), hyper, strength(), jax.random.key(k), jnp.int32(k)
+        )
+    first = (state.critics if kind is SAC else state.critic)[0]
+    assert not np.any(np.asarray(first.kernel)[..., SIZE + A :, :])  # as at the start
+
+
 def test_backups_are_of_the_transitions_own_world():
     form = Worlds(model(actuator=0.0, sensor=0.0, bias=0.0))
 

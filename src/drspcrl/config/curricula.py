@@ -70,9 +70,15 @@ class CurriculumSettings(Component):
     epsilon_spread: float = number(
         0.0, "self_paced: standard deviation of the ε drawn around the point estimate; 0 for none"
     )
+    end_share: float = number(
+        1.0,
+        "fixed, linear, linear_radius: the share of the budget that is held, or reached in the end",
+        above=0,
+        most=1,
+    )
     linear_end: float = number(
         1.0,
-        "linear, linear_radius: the fraction of the run after which the budget is reached",
+        "linear, linear_radius: the fraction of the run after which that is reached",
         above=0,
         most=1,
     )

@@ -30,6 +30,11 @@ class WorldSettings(Component):
     bounded_targets: bool = flag(
         True, "clip critic targets to what the rewards seen would add up to for ever", shared=True
     )
+    critic_sees_world: bool = flag(
+        True,
+        "the critic sees the world of the episode; false, a control, leaves no price to pace by",
+        shared=True,
+    )
     tilt: float = number(0.0, "τ: radius of the ball around the law of worlds; 0: their mean")
     tilt_form: str = choice(
         "weighted",

@@ -41,5 +41,5 @@ def probes_only(setup: Setup) -> Constant:
 
 
 def fixed(setup: Setup) -> Constant:
-    """The whole budget from the first iteration on: robust training without a curriculum."""
-    return Constant(setup.settings.epsilon_budget)
+    """The whole budget, or a share of it, from the start: robust training without a curriculum."""
+    return Constant(setup.settings.end_share * setup.settings.epsilon_budget)

@@ -19,7 +19,7 @@ class Linear:
     """
 
     budget: float
-    """ε_budget."""
+    """ε_budget, or the share of it that is reached."""
     ramp: float
     """Iterations from start to budget."""
     start: float = 0.0
@@ -57,4 +57,5 @@ def linear_radius(setup: Setup) -> Linear:
 def _line(setup: Setup, scale: "Coordinate") -> Linear:
     settings = setup.settings
     ramp = settings.linear_end * setup.iterations
-    return Linear(settings.epsilon_budget, ramp, settings.epsilon_start, scale)
+    end = settings.end_share * settings.epsilon_budget
+    return Linear(end, ramp, min(settings.epsilon_start, end), scale)

@@ -150,7 +150,7 @@ def seen_by_critic(uncertainty: Uncertainty, batch: Batch) -> tuple[Array, ...]:
     if not uncertainty.coordinates:
         return batch.observation, batch.action
     state, world = split_world(batch.observation, uncertainty.coordinates)
-    return state, batch.action, world
+    return state, batch.action, uncertainty.critic_world(world)
 
 
 def split_world(observations: Array, coordinates: int) -> tuple[Array, Array]:

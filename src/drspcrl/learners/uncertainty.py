@@ -124,6 +124,10 @@ class Uncertainty(ABC):
         del key, observation_size, action_size
         return ()
 
+    def critic_world(self, world: Array) -> Array:
+        """What the critic sees of the world [..., W] that observations carry."""
+        return world
+
     def extra_q_inputs(self, observation_size: int, action_size: int) -> int:
         """What Q sees beside state and action."""
         del observation_size, action_size

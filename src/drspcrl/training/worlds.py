@@ -123,6 +123,7 @@ def world_uncertainty(
         weighted=shared.tilt_form == "weighted",
         at_starts=shared.price_states == "starts",
         bounded=shared.bounded_targets,
+        sees_world=shared.critic_sees_world,
     )
     radius = np.where(budgets > 0, epsilon, 0.0).astype(np.float32)
     return form, WorldStrength(radius, budgets, tilts)

@@ -108,6 +108,7 @@ class Worlds(Uncertainty):
         weighted: whether a tilt weighs the actor's loss; else worlds are drawn by it.
         at_starts: whether the price is taken at start states instead of visited ones.
         bounded: whether critic targets are clipped to what the rewards seen allow.
+        sees_world: whether the critic sees the world; without it there is no price.
     """
 
     model: WorldModel
@@ -116,6 +117,7 @@ class Worlds(Uncertainty):
     weighted: bool = True
     at_starts: bool = False
     bounded: bool = True
+    sees_world: bool = True
 
     @property
     def coordinates(self) -> int:  # type: ignore[override]
@@ -128,6 +130,10 @@ class Worlds(Uncertainty):
         level = jnp.zeros(CANDIDATES)
         tilt = Tilt(level, jnp.ones(CANDIDATES), jnp.zeros((STARTS, observation_size)))
         return WorldsState(jnp.zeros(()), jnp.zeros(()), tilt)
+
+    def critic_world(self, world: Array) -> Array:
+        """See `Uncertainty`."""
+        return world if self.sees_world else jnp.zeros_like(world)
 
     def disturbed(self, states: Array, world: Array, key: Array) -> NoisyInputs:
         """One draw of sensor and actuator noise in states [..., O] of worlds [..., W]."""
@@ -145,7 +151,7 @@ class Worlds(Uncertainty):
         if len(column := model.columns("actuator")):
             noise = normal(actuator_key, (*shape, model.actions))
             actuator = float(model.tolerance[column[0]]) * world[..., column] * noise
-        return NoisyInputs(states, states + error, actuator, world, error)
+        return NoisyInputs(states, states + error, actuator, self.critic_world(world), error)
 
     def noisy_inputs(
         self,
@@ -259,13 +265,14 @@ class Worlds(Uncertainty):
         noise = rollout.privileged
         assert noise is not None
         assert noise.world is not None
-        x = jnp.concatenate([noise.standard, noise.world], axis=-1)
+        world = self.critic_world(noise.world)
+        x = jnp.concatenate([noise.standard, world], axis=-1)
         following = successors(moments, noise.standard, rollout)
-        values = value(jnp.concatenate([following, noise.world], axis=-1))
+        values = value(jnp.concatenate([following, world], axis=-1))
         weight = None
         if self.tilted and self.weighted:
             starts = normalization.standardise(moments, known.tilt.starts)
-            at_start = value(jnp.concatenate(at_starts(starts, noise.world), axis=-1))
+            at_start = value(jnp.concatenate(at_starts(starts, world), axis=-1))
             weight = tilt_weight(known.tilt, jnp.mean(at_start, axis=0), strength.tilt)
         return Ahead(x, values, weight=weight)
 
@@ -294,7 +301,7 @@ class Worlds(Uncertainty):
             del key
             rows = states.reshape(-1, states.shape[-1])
             standard = normalization.standardise(moments, rows).reshape(states.shape)
-            return value(jnp.concatenate([standard, world], axis=-1))
+            return value(jnp.concatenate([standard, self.critic_world(world)], axis=-1))
 
         shown = rollout.shown
         visited = flat[chosen], worlds[chosen]
