@@ -9,6 +9,8 @@ from drspcrl.runfolder.runs import DEFAULT_SUITE, Run
 from drspcrl.training.settings import resolve
 
 EPISODES = 100
+ALWAYS = {"end_share": 1.0}
+"""Settings whose default is what was done before they existed."""
 
 
 def made_with(runs: Sequence[Run]) -> str:
@@ -32,8 +34,8 @@ def _settings(runs: Sequence[Run]) -> str:
     for run in known:
         had, now = run.config["settings"], resolve(run.algorithm, {}, 1_000_000).flat()
         for name in now.keys() - variants.parse(run.method).changes.keys():
-            if name not in had and not now[name]:
-                continue  # what is off by default need not have been there
+            if name not in had and (not now[name] or ALWAYS.get(name) == now[name]):
+                continue  # what is off by default, or was always so, need not have been there
             told[name].add(f"`{name}={_written(had[name])}`" if name in had else f"no `{name}`")
             if name not in had or had[name] != now[name]:
                 other.add(name)

@@ -202,14 +202,26 @@ def test_one_grid_at_a_time(out, tiny_grid):
         taken_up(out, tiny_grid())
 
 
+UNKNOWN_PART = {
+    **dict.fromkeys(("env", "algorithm", "colour"), "a"),
+    **dict.fromkeys(("methods", "seeds"), []),
+    **dict.fromkeys(("settings", "training"), {}),
+    "steps": 1,
+}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{", "cannot be read"),
         ("[]", "cannot be read"),
         ('{"format_version": 2, "pieces": []}', "format_version 2"),
-        ('{"format_version": 1, "pieces": [{"population": {}}]}', "lacks 'env'"),
+        ('{"format_version": 1, "pieces": [{"population": {}}]}', "lacks algorithm, env, "),
         ('{"format_version": 1}', "lacks 'pieces'"),
+        (
+            json.dumps({"format_version": 1, "pieces": [{"population": UNKNOWN_PART}]}),
+            r"a population has \['colour'\]",
+        ),
         ("[" * 100_000, "cannot be read"),
         ('{"format_version": ' + "9" * 5000 + "}", "a whole number in it is too large"),
         (

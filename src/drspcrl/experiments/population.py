@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.training.config import TrainConfig
 
@@ -61,8 +62,10 @@ class Population:
     def of(cls, plain: Mapping[str, Any]) -> "Population":
         """The population that `plain` described; one from before there were worlds has none."""
         names = {"env", "algorithm", "methods", "seeds", "steps", "settings", "training"}
-        if set(plain) != names:
-            raise InputError(f"a population has {sorted(plain)}; it needs {sorted(names)}")
+        if lacking := sorted(names - set(plain)):
+            raise InputError(f"a population lacks {', '.join(lacking)}")
+        if unknown := sorted(set(plain) - names):
+            raise InputError(f"a population has {shown(unknown)}; it takes {sorted(names)} alone")
         lists = {name: tuple(plain[name]) for name in ("methods", "seeds")}
         training = {"uncertainty": "transitions", **plain["training"]}
         return cls(**{**plain, **lists, "training": training})
