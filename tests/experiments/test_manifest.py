@@ -204,8 +204,8 @@ def test_one_grid_at_a_time(out, tiny_grid):
 
 UNKNOWN_PART = {
     **dict.fromkeys(("env", "algorithm", "colour"), "a"),
-    **dict.fromkeys(("methods", "seeds"), []),
-    **dict.fromkeys(("settings", "training"), {}),
+    **{key: [] for key in ("methods", "seeds")},
+    **{key: {} for key in ("settings", "training")},
     "steps": 1,
 }
 
