@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from drspcrl.cli.say import console, say
+from drspcrl.cli.say import say
 
 if TYPE_CHECKING:
     from drspcrl.runfolder.runs import Run
 
 HEADINGS = ("name", "task", "learner", "method", "trained in", "steps", "unperturbed", "perturbed")
+_ALIGNED = "<<<<<>>>"
 
 
 @dataclass(frozen=True)
 class Zoo:
     """List the trained policies that come with the source, or show the card of one.
 
+    The last two columns are mean returns: unperturbed, and over the 15 settings of the suite paper.
     Every command that takes a run folder takes zoo:NAME in its place, and load_policy does, too.
     The folder is the checkout's zoo/, or what the variable DRSPCRL_ZOO names.
     """
@@ -33,7 +35,8 @@ class Zoo:
             for line in _card(folder_of(self.name.removeprefix(PREFIX))):
                 say(line)
             return
-        _print_table([_row(folder_of(name)) for name in names()])
+        for line in _aligned([HEADINGS, *(_row(folder_of(name)) for name in names())]):
+            say(line)
         say(f"in {zoo_folder()}; drspcrl zoo NAME shows a card")
 
 
@@ -53,8 +56,9 @@ def _row(folder: Path) -> tuple[str, ...]:
 
     run = read_run(folder, metrics=())
     steps = run.info.get("steps")
+    trained_in = "simulator" if run.method == "vanilla" else run.uncertainty
     return (
-        *(folder.name, run.environment, run.algorithm, run.method, run.uncertainty),
+        *(folder.name, run.environment, run.algorithm, run.method, trained_in),
         f"{steps:,}" if isinstance(steps, int) else "–",
         *(f"{value:,.0f}" if value == value else "–" for value in returns_of(run)),
     )
@@ -74,12 +78,11 @@ def returns_of(run: "Run") -> tuple[float, float]:
     return (plain or nothing)[0], sum(perturbed or nothing) / max(1, len(perturbed))
 
 
-def _print_table(rows: list[tuple[str, ...]]) -> None:
-    from rich.table import Table
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines; no name is cut, whatever the terminal's width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(_padded, row, widths, _ALIGNED)).rstrip() for row in rows]
 
-    table = Table(box=None, pad_edge=False)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in HEADINGS[:5] else "right")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
+
+def _padded(text: str, width: int, alignment: str) -> str:
+    return f"{text:{alignment}{width}}"
