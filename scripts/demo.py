@@ -65,7 +65,7 @@ def finding(plain: list[float], robust: list[float]) -> str:
 
 def main() -> None:
     """Train, evaluate, say what was seen, report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Train, evaluate, report.")
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--seeds", type=int, default=5, help="how many")
     parser.add_argument("--episodes", type=int, default=5, help="of each setting")

@@ -159,7 +159,7 @@ def put(folder: Path, content: Mapping[str, bytes]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Put trained policies into zoo/.")
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--zoo", type=Path, default=Path("zoo"))
     parser.add_argument("--paper", type=int, default=20, help="episodes of each of its settings")
