@@ -35,16 +35,16 @@ def mean_return(run: Run, *kinds: str) -> float:
 
 
 def summary(runs: tuple[Run, ...]) -> Table:
-    """Mean return of each method by kind of perturbation, and each seed's over all of them."""
+    """Mean return of each method by kind of perturbation; over all of them, with its seeds."""
     table = Table(title="mean return")
-    for name in ("method", "unperturbed", "action", "sensors", "physics", "all perturbed, by seed"):
+    for name in ("method", "unperturbed", "action", "sensors", "physics", "perturbed (seeds)"):
         table.add_column(name, justify="left" if name == "method" else "right")
     for method in METHODS:
         own = [run for run in runs if run.method == method]
         means = (np.mean([mean_return(run, kind) for run in own]) for kind in KINDS)
-        seeds = sorted(mean_return(run, *KINDS[1:]) for run in own)
-        listed = "  ".join(f"{value:,.0f}" for value in seeds)
-        table.add_row(method, *(f"{mean:,.0f}" for mean in means), listed)
+        seeds = [mean_return(run, *KINDS[1:]) for run in own]
+        last = f"{np.mean(seeds):,.0f} ({min(seeds):,.0f} to {max(seeds):,.0f})"
+        table.add_row(method, *(f"{mean:,.0f}" for mean in means), last)
     return table
 
 
@@ -55,7 +55,8 @@ def finding(plain: list[float], robust: list[float]) -> str:
         plain: Mean return over all perturbed settings of each seed of vanilla.
         robust: The same of self_paced.
     """
-    means = f"{np.mean(robust):,.0f} against {np.mean(plain):,.0f}"
+    gain = np.mean(robust) / np.mean(plain) - 1
+    means = f"{np.mean(robust):,.0f} against {np.mean(plain):,.0f} ({gain:+.0%})"
     if np.mean(robust) <= np.mean(plain):
         return f"Self-paced is not ahead of vanilla here: mean return {means}"
     pairs = [ours > theirs for ours in robust for theirs in plain]

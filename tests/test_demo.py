@@ -18,9 +18,10 @@ def test_what_was_seen_is_said_whichever_way_it_went():
 
     ahead = finding([400.0, 500.0], [700.0, 600.0])
     assert ahead == (
-        "Self-paced is ahead of vanilla: mean return 650 against 450, every seed above every seed"
+        "Self-paced is ahead of vanilla: mean return 650 against 450 (+44%), every seed above "
+        "every seed"
     )
-    assert finding([400.0, 650.0], [700.0, 600.0]).endswith("525, 75% of pairs of seeds")
+    assert finding([400.0, 650.0], [700.0, 600.0]).endswith("525 (+24%), 75% of pairs of seeds")
     for robust in ([450.0], [100.0]):
         assert "is not ahead of vanilla here: mean return" in finding([400.0, 500.0], robust)
 
