@@ -107,6 +107,7 @@ QUICK: dict[str, Callable[[Path], dict]] = {
     "concepts/statistics.md": nothing,
     "concepts/tabular.md": nothing,
     "guides/export.md": exported,
+    "guides/your_parts.md": nothing,
     "reference/environments.md": nothing,
     "reference/perturbations.md": nothing,
 }
@@ -119,6 +120,8 @@ SLOW: dict[str, Callable[[Path], dict]] = {
     "guides/training.md": lambda folder: {"observations": np.zeros((4, 11), np.float32)},
     "guides/video.md": a_hopper,
     "reference/learners.md": nothing,
+    "start/first_run.md": nothing,
+    "start/test_your_policy.md": nothing,
     "README.md": nothing,
     "index.md": nothing,
 }
@@ -129,6 +132,7 @@ SMALLER = {
     "guides/resume.md": {"2_000_000": "240"},
     "guides/stress.md": {"limit=0.8": "limit=0.8, budget=200, episodes=1"},
     "guides/training.md": {"(0, 1, 2)": "(0,), steps=160, settings=" + repr(TINY)},
+    "start/first_run.md": {"60_000": "2048", "episodes=10": "episodes=1"},
     "README.md": {"100_000": "2048", "episodes=10": "episodes=1"},
     "index.md": {"100_000": "2048", "episodes=10": "episodes=1"},
     WHOLE: {"--steps 50000": "--steps 2048", "--plot": "--plot --budget 400 --episodes 2"},
