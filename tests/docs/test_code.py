@@ -61,7 +61,7 @@ def exported(folder: Path) -> dict:
 
 
 def a_training(folder: Path) -> dict:
-    train(TrainConfig("InvertedPendulum-v5", "sac", out="runs", steps=160, settings=TINY))
+    train(TrainConfig("InvertedPendulum-v5", "sac", out=Path("runs"), steps=160, settings=TINY))
     return {}
 
 
