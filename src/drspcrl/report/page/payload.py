@@ -23,7 +23,7 @@ from drspcrl.report.names import (
     method_label,
     perturbation_label,
 )
-from drspcrl.report.page.words import about, banner, headline_cards, lists, subtitle
+from drspcrl.report.page.words import about, banner, headline_cards, lists, note, subtitle
 from drspcrl.report.results import NOMINAL, Results, Setting
 from drspcrl.report.stress import COLUMNS, stress_table
 from drspcrl.report.summary import Aggregates, group_means
@@ -38,6 +38,7 @@ def payload(collected: Collected, made: Sequence[Made] = ()) -> dict[str, Any]:
     return {
         "subtitle": f"{subtitle(collected)} · {today} · drspcrl {__version__}",
         "banner": banner(collected),
+        "note": note(collected),
         "command": plain(collected.command),
         "compare": collected.paper is not None,
         "about": about(collected),
