@@ -41,7 +41,7 @@ def paper_results() -> list[PaperCell]:
 def random_returns() -> dict[str, float]:
     """Mean return of uniformly random actions in each task the paper uses.
 
-    Measured by `python scripts/random_returns.py`, which also writes n and the versions.
+    Measured by `python studies/random_returns.py`, which also writes n and the versions.
     """
     return {row["environment"]: float(row["mean"]) for row in _rows("random_returns.csv")}
 
@@ -49,7 +49,7 @@ def random_returns() -> dict[str, float]:
 def cleanrl_returns() -> dict[tuple[str, str], tuple[float, float]]:
     """CleanRL's published returns by learner and task: mean and standard deviation over 3 seeds.
 
-    At 1M steps on the v4 tasks, from training episodes; docs/nominal_quality.md has the source.
+    At 1M steps on the v4 tasks, from training episodes. Source: docs/results/nominal_quality.md.
     """
     return {
         (row["algorithm"], row["environment"]): (float(row["mean"]), float(row["std"]))

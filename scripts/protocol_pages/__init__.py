@@ -1,1 +1,0 @@
-"""The pages docs/results.md and docs/claims.md, made from digests of runs by the library's code."""
