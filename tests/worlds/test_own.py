@@ -159,19 +159,26 @@ def test_an_environment_declares_its_parameters_itself():
     assert [p.size for p in found.parameters] == [0.05, 0.05]
     assert found.parameters[0] is wider
     # An environment that declares nothing takes what a file says.
-    assert with_own_parameters(Declared(parameters=INFLOW), make(Adjustable, 1)).parameters == INFLOW
+    assert (
+        with_own_parameters(Declared(parameters=INFLOW), make(Adjustable, 1)).parameters == INFLOW
+    )
 
 
 def test_an_unknown_parameter_is_told_with_those_that_exist():
     wrong = Declared(parameters=(Parameter("inflw", 0.1, 0.02),))
-    with pytest.raises(InputError, match="unknown parameter 'inflw'; the environment has inflow, u"):
+    with pytest.raises(
+        InputError, match="unknown parameter 'inflw'; the environment has inflow, u"
+    ):
         with_own_parameters(wrong, make(Ranged, 1))
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ([{"name": "inflow"}], "world_parameters of the environment: .* give name, nominal and tol"),
+        (
+            [{"name": "inflow"}],
+            "world_parameters of the environment: .* give name, nominal and tol",
+        ),
         ([*INFLOW, *INFLOW], "'inflow' is declared twice"),
         (3, r"failed in world_parameters: TypeError"),
     ],
@@ -209,5 +216,7 @@ class Undefined(Adjustable):
 def test_the_ends_of_the_range_are_tried():
     with pytest.raises(InputError, match=r"failed in set_world\(\): OverflowError: too much"):
         check(Fragile)
-    with pytest.raises(InputError, match=r"gave reward = nan in the world inflow = 0\.05; look for"):
+    with pytest.raises(
+        InputError, match=r"gave reward = nan in the world inflow = 0\.05; look for"
+    ):
         check(Undefined)
