@@ -66,8 +66,10 @@ bench: $(VENV)/.dev  ## speed beside peers, measured in the same run; writes ben
 results: $(VENV)/.core  ## docs/results/results.md, docs/results/claims.md and the README's table, from studies/results/protocol
 	$(BIN)/python studies/results_pages.py
 
-docs: $(VENV)/.docs  ## the documentation site, built strictly, in site/
-	$(BIN)/mkdocs build --strict
+docs: $(VENV)/.docs  ## the documentation site, built strictly, in site/; it opens as a file
+	@rm -rf site
+	PYTHONPATH=scripts $(BIN)/zensical build --strict --clean
+	@echo "open $(CURDIR)/site/index.html in a browser; no server and no network is needed"
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) site demo-output .pytest_cache .ruff_cache build dist
