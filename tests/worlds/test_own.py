@@ -209,8 +209,9 @@ class Fragile(Adjustable):
 
 class Undefined(Adjustable):
     def step(self, action):
-        observation, reward, *rest = super().step(action)
-        return observation, reward if self.inflow > 0.06 else float("nan"), *rest
+        observation, reward, terminated, truncated, info = super().step(action)
+        reward = reward if self.inflow > 0.06 else float("nan")
+        return observation, reward, terminated, truncated, info
 
 
 def test_the_ends_of_the_range_are_tried():

@@ -54,8 +54,8 @@ def with_own_parameters(worlds: Declared, env: BatchEnv) -> Declared:
         InputError: a parameter that the environment does not have, or a declaration of its own that
             does not fit.
     """
-    given = env.simulation.world_parameters
-    if not len(given):
+    given = tuple(env.simulation.world_parameters)
+    if not given:
         return worlds
     try:
         own = {p.name: p for p in Declared(parameters=given).parameters}
