@@ -198,8 +198,8 @@ def world_model(
     presence = np.array([worlds.presence.get(kind, PRESENT) for kind in KINDS])
     if not presence[kinds].any():
         raise InputError(
-            "worlds: nothing of what is declared exists in this task, so that no world differs "
-            "from the simulator; give sensor or actuator a tolerance"
+            "worlds: nothing of what is declared exists in this task and may be present in a "
+            "world, so that none differs from the simulator; give sensor or actuator a tolerance"
         )
     unit = np.ones(observations) if sensor_unit is None else np.asarray(sensor_unit, float)
     return WorldModel(
