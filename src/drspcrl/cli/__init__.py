@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "Report",
     "render": "Render",
     "export": "Export",
+    "zoo": "Zoo",
     "keep": "Keep",
     "solve": "Solve",
     "doctor": "Doctor",
