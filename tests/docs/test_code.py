@@ -107,6 +107,7 @@ QUICK: dict[str, Callable[[Path], dict]] = {
     "guides/your_parts.md": nothing,
     "reference/environments.md": nothing,
     "reference/perturbations.md": nothing,
+    "reference/zoo.md": nothing,
 }
 SLOW: dict[str, Callable[[Path], dict]] = {
     "guides/evaluation.md": a_policy,
