@@ -37,8 +37,8 @@ PERTURBATIONS = Registry(
         "scale": Entry(
             f"{_ROOM}.physics:PhysicsScale", "Physics scale", "one physics parameter times a factor"
         ),
-        "push": Entry(f"{_ROOM}.push:ExternalPush", "Push", "pushes of the torso, now and then"),
-        "gusts": Entry(f"{_ROOM}.gusts:Gusts", "Gusts", "random forces on every body"),
+        "push": Entry(f"{_ROOM}.forces:ExternalPush", "Push", "pushes of the torso, now and then"),
+        "gusts": Entry(f"{_ROOM}.forces:Gusts", "Gusts", "random forces on every body"),
         "action_delay": Entry(
             f"{_ROOM}.action:ActionDelay", "Action delay", "actions arrive steps later"
         ),
