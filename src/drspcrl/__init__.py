@@ -45,6 +45,7 @@ _SUBPACKAGES = (
     "tabular",
     "training",
     "video",
+    "zoo",
 )
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "train",
     "training",
     "video",
+    "zoo",
 ]
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
         tabular,
         training,
         video,
+        zoo,
     )
     from drspcrl.errors import InputError
     from drspcrl.evaluation import evaluate
