@@ -116,7 +116,7 @@ def evaluate_policies(
     Yields:
         An outcome as soon as the last episode of its policy is over.
     """
-    suite = load_suite(suite)
+    suite = load_suite(suite).for_task(env)
     check_numbers(episodes=episodes, seed=seed, simulations=simulations, threads=threads)
     if not policies:
         raise InputError("there are no policies; give at least one, by name")

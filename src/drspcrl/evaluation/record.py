@@ -27,6 +27,7 @@ def record(
         "format_version": FORMAT_VERSION,
         "env": name if isinstance(name, str) else _name_of(name),
         "suite": suite.name,
+        **({"statistic": suite.statistic} if suite.statistic != "mean" else {}),
         "settings": list(suite.labels),
         **({"left_out": dict(left_out)} if left_out else {}),
         **request,

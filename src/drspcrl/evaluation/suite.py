@@ -2,12 +2,16 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation, Setting, as_parts, label
+
+Statistic = Literal["mean", "worst"]
+"""What sums a suite up: the mean over its perturbed settings, or the worst of their means."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Suite:
         name: Letters, digits, `_` and `-`; it becomes part of file names.
         settings: Each None (nominal), a `Perturbation`, or a tuple of them, innermost first.
         description: A line for people.
+        statistic: What sums it up, `mean` or `worst`.
+        tasks: Further settings of single tasks, of a suite that has others for each.
 
     Raises:
         InputError: A name that cannot be a file name, no settings, or one that is there twice.
@@ -47,23 +53,49 @@ class Suite:
     name: str
     settings: Sequence[Setting]
     description: str = ""
+    statistic: Statistic = "mean"
+    tasks: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
             raise InputError(
                 f"suite name is {shown(self.name)}; use letters, digits, _ and -, as in 'my_suite'"
             )
-        if not self.settings:
+        if self.statistic not in get_args(Statistic):
+            raise InputError(
+                f"suite {shown(self.name)} has the statistic {shown(self.statistic)}; choose one "
+                f"of {', '.join(get_args(Statistic))}"
+            )
+        if not self.settings and not self.tasks:
             raise InputError(
                 f"suite {shown(self.name)} has no settings; give at least one, e.g. none"
             )
+        for own in self.tasks.values() or [()]:
+            self._check_twice([*self.settings, *own])
+
+    def _check_twice(self, settings: Sequence[Setting]) -> None:
         seen: set[str] = set()
-        for row in self.rows:
-            if row.label in seen:
-                raise InputError(
-                    f"suite {shown(self.name)} has {row.label} twice; keep one of them"
-                )
-            seen.add(row.label)
+        for setting in settings:
+            name = label(as_parts(setting))
+            if name in seen:
+                raise InputError(f"suite {shown(self.name)} has {name} twice; keep one of them")
+            seen.add(name)
+
+    def for_task(self, env: str | Callable[[], Any]) -> "Suite":
+        """The suite as it is for one task, without those of others.
+
+        Raises:
+            InputError: it has settings for other tasks alone.
+        """
+        if not self.tasks:
+            return self
+        task = env.removesuffix("-v5") if isinstance(env, str) else ""
+        if task not in self.tasks:
+            raise InputError(
+                f"suite {self.name!r} is of {', '.join(self.tasks)} and has nothing for "
+                f"{shown(env if isinstance(env, str) else type(env).__name__)}; take another suite"
+            )
+        return replace(self, settings=(*self.settings, *self.tasks[task]), tasks={})
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -72,8 +104,19 @@ class Suite:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The settings in words; what makes two suites equal."""
+        """The settings in words; what makes two suites of one task equal."""
         return tuple(row.label for row in self.rows)
+
+    def same_as(self, other: "Suite") -> bool:
+        """Whether both have the same settings for every task, whatever they are called."""
+        mine, theirs = ((s.labels, s.statistic, s._labels_of_tasks()) for s in (self, other))
+        return mine == theirs
+
+    def _labels_of_tasks(self) -> dict[str, tuple[str, ...]]:
+        return {
+            task: tuple(label(as_parts(setting)) for setting in own)
+            for task, own in self.tasks.items()
+        }
 
 
 def episode_seed(seed: int, setting: Setting, episode: int) -> int:
