@@ -63,7 +63,7 @@ format: $(VENV)/.dev  ## let ruff mend what it can
 bench: $(VENV)/.dev  ## speed beside peers, measured in the same run; writes benchmarks/results.md
 	$(BIN)/python benchmarks/run.py
 
-results: $(VENV)/.core  ## docs/results.md, docs/claims.md and the README's table, from results/protocol
+results: $(VENV)/.core  ## docs/results/results.md, docs/results/claims.md and the README's table, from results/protocol
 	$(BIN)/python scripts/results_pages.py
 
 docs: $(VENV)/.docs  ## the documentation site, built strictly, in site/

@@ -4,7 +4,7 @@
 
 Nothing is estimated: exact β*, exact softmax policy gradient, steps of fixed length; only the
 curriculum differs. Draws `curricula.png` and `self_paced_growth.png` and prints the table of
-docs/curricula.md. About five minutes on two cores.
+docs/concepts/curricula.md. About five minutes on two cores.
 """
 
 import sys

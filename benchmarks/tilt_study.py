@@ -1,4 +1,6 @@
-r"""Does a weighted tilt of the law of worlds cost returns or calibration? docs/tilt_study.md.
+r"""Does a weighted tilt of the law of worlds cost returns or calibration?
+
+The page about it is docs/studies/tilt_study.md.
 
     drspcrl train --env Hopper --algorithm ppo --methods self_paced self_paced:tilt=1 fixed \
         fixed:tilt=1 --seeds 100 101 102 103 104 --steps 307200 --log-every 8192 --out runs

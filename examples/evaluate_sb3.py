@@ -4,7 +4,7 @@ pip install drspcrl stable-baselines3
 python examples/evaluate_sb3.py --steps 100000
 python examples/evaluate_sb3.py --model my_hopper.zip
 
-A model trained under VecNormalize needs its normaliser, too: docs/evaluation.md shows how.
+A model trained under VecNormalize needs its normaliser, too: docs/guides/evaluation.md shows how.
 """
 # The library is installed where the example is run, not where it is checked.
 # pyright: reportMissingImports=false

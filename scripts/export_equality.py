@@ -1,4 +1,4 @@
-"""How far exported policies are from the NumPy policy: the table in docs/export.md.
+"""How far exported policies are from the NumPy policy: the table in docs/guides/export.md.
 
     python scripts/export_equality.py
 

@@ -1,4 +1,4 @@
-"""Write docs/results.md and docs/claims.md, with their figures, from the digests of runs.
+"""Write docs/results/results.md and claims.md, with their figures, from the digests of runs.
 
 The README's table of results is made anew too.
 
@@ -23,12 +23,13 @@ FIGURES = "protocol-*.png"
 def write_pages(source: Path, docs: Path) -> None:
     """Write both pages and their figures; figures of learners that are gone are removed."""
     evidence = read_evidence(source)
-    images = docs / "images"
-    images.mkdir(parents=True, exist_ok=True)
+    images, pages = docs / "images", docs / "results"
+    for folder in (images, pages):
+        folder.mkdir(parents=True, exist_ok=True)
     for figure in images.glob(FIGURES):
         figure.unlink()
-    _replace(docs / "results.md", results_page(evidence, images))
-    _replace(docs / "claims.md", claims_page(evidence))
+    _replace(pages / "results.md", results_page(evidence, images))
+    _replace(pages / "claims.md", claims_page(evidence))
 
 
 def write_readme(source: Path, readme: Path) -> None:
@@ -50,7 +51,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
     options = parser.parse_args()
     write_pages(options.source, options.docs)
-    print(f"wrote {options.docs / 'results.md'} and {options.docs / 'claims.md'}")
+    print(f"wrote results.md and claims.md in {options.docs / 'results'}")
     if options.docs.resolve() == ROOT / "docs":
         write_readme(options.source, ROOT / "README.md")
         print(f"wrote the table of results in {ROOT / 'README.md'}")

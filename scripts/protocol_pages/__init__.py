@@ -1,1 +1,1 @@
-"""The pages docs/results.md and docs/claims.md, made from digests of runs by the library's code."""
+"""results.md and claims.md in docs/results, made from digests of runs by the library's code."""

@@ -21,9 +21,9 @@ _TOP = (
 _CHANCE = (
     "the range that G has by chance: the best of six is ahead even of its equal, so the runs of "
     "the six methods with a nominal model are dealt anew among them within each group, `vanilla` "
-    "as it is, 10,000 times, and the middle 95% taken ([Statistics](statistics.md))"
+    "as it is, 10,000 times, and the middle 95% taken ([Statistics](../concepts/statistics.md))"
 )
-_PACING = "[Methods side by side](pacing_study.md)"
+_PACING = "[Methods side by side](../studies/pacing_study.md)"
 
 CLAIMS = (
     Claim(
@@ -64,8 +64,9 @@ CLAIMS = (
         "G within each kind of perturbation; all three must hold, no effect of each is what chance "
         "gives, as for claim 1",
         find_every_kind,
-        f"{_PACING} and [Which nominal noise](nominal_study.md): SAC on HalfCheetah, three seeds: "
-        "at 80,000 and 150,000 steps robust training gains under observation noise alone, and its "
+        f"{_PACING} and [Which nominal noise](../studies/nominal_study.md): SAC on HalfCheetah, "
+        "three seeds: at 80,000 and 150,000 steps robust training gains under observation noise "
+        "alone, and its "
         "means are below vanilla's under the others.",
     ),
     Claim(
@@ -99,8 +100,9 @@ CLAIMS = (
         "gain over vanilla in the unperturbed return of the final policy, mean over groups; no "
         "effect is 0",
         find_nominal,
-        "[Which nominal noise](nominal_study.md): SAC on HalfCheetah, 150,000 steps: the mean of "
-        "every fixed budget is below vanilla's, whose interval over three seeds is wide.",
+        "[Which nominal noise](../studies/nominal_study.md): SAC on HalfCheetah, 150,000 steps: "
+        "the mean of every fixed budget is below vanilla's, whose interval over three seeds is "
+        "wide.",
     ),
     Claim(
         "“The resulting ε curves exhibit stable, monotonic growth with minimal oscillation.”",

@@ -1,4 +1,4 @@
-"""docs/claims.md."""
+"""docs/results/claims.md."""
 
 from protocol_pages import verdicts
 from protocol_pages.claim_list import CLAIMS
@@ -16,8 +16,9 @@ INTRODUCTION = (
 NOTES = (
     "The paper prints tables of means with intervals but no single runs, so its own numbers carry "
     "no interval here; where it shows a figure only, there is nothing to recompute. Its counts of "
-    "cells and its 24.1% do not follow from its tables ([Statistics](statistics.md)); 24.1% is "
-    "what G gives over action noise alone. The physics parameters it perturbs are not named, so "
+    "cells and its 24.1% do not follow from its tables ([Statistics](../concepts/statistics.md)); "
+    "24.1% is what G gives over action noise alone. The physics parameters it perturbs are not "
+    "named, so "
     "environment noise is not like for like. Observation noise is in the family that our nominal "
     "model trains against, though its levels are not: [Results](results.md) gives every gain "
     "without it too.\n"
@@ -46,8 +47,9 @@ def claims_page(evidence: Evidence) -> str:
         "\n".join(f"- Claim {i}. {c.smaller}" for i, c in enumerate(CLAIMS, 1) if c.smaller) + "\n",
         "Claims 13 and 14 are measured once runs of `drspcrl grid ablation-alpha` and "
         "`ablation-lambda` are kept in `results/protocol` too, claim 15 with those of `drspcrl "
-        "grid wr2l --only methods=wr2l` ([Grids](grids.md)), claim 16 with those of `drspcrl "
-        "train --uncertainty transitions --env Hopper --algorithm ppo --seeds 0 1 2 3 4 --out runs "
+        "grid wr2l --only methods=wr2l` ([Grids](../guides/grids.md)), claim 16 with those "
+        "of `drspcrl train --uncertainty transitions --env Hopper --algorithm ppo --seeds 0 1 2 "
+        "3 4 --out runs "
         "--methods fixed:epsilon_budget=0.03 fixed:epsilon_budget=0.1 fixed:epsilon_budget=0.3 "
         "fixed:epsilon_budget=2`.\n",
     ]

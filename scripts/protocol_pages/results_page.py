@@ -1,4 +1,4 @@
-"""docs/results.md."""
+"""docs/results/results.md."""
 
 from collections import Counter
 from pathlib import Path
@@ -38,8 +38,8 @@ INTRODUCTION = (
     "    make results\n\n"
     "and a test does it again and compares, so that page and runs cannot drift apart; only what is "
     "under *In words* was written by hand. How the runs are made, in pieces, is in "
-    "[Grids](grids.md); the formulas are in [Statistics](statistics.md); what it means for each "
-    "claim of the paper is in [Claims](claims.md).\n"
+    "[Grids](../guides/grids.md); the formulas are in [Statistics](../concepts/statistics.md); "
+    "what it means for each claim of the paper is in [Claims](claims.md).\n"
 )
 
 GAIN = (
@@ -60,8 +60,9 @@ IN_FAMILY = (
     "carries actuator noise too, as it does by default with SAC and DDPG, action noise is near "
     "what was trained against: there a Gaussian is added to the action, here a uniform action "
     "replaces it now and then. Where a group was trained with other noise than [the "
-    "defaults](nominal_models.md), the table above says with which. Gains are therefore given by "
-    "kind and once more with observation noise left out of the mean, and against `nominal`, which "
+    "defaults](../concepts/nominal_models.md), the table above says with which. Gains are "
+    "therefore given by kind and once more with observation noise left out of the mean, and "
+    "against `nominal`, which "
     "trains with the same noise at ε = 0: what remains over `nominal` is what the worst case "
     "adds.\n"
 )
@@ -203,8 +204,8 @@ def _sensor_off(evidence: Evidence) -> list[str]:
         "The same method trained without sensor noise, so that observation noise is no kind that "
         "was trained against. With `process` the next state is moved by κ standard deviations of "
         "one step's change instead, and the policy sees the truth; without it SAC has the "
-        "actuator noise of its [defaults](nominal_models.md). (The same noise at ε = 0 was not "
-        "trained, so this does not tell what the worst case adds to it.)\n\n"
+        "actuator noise of its [defaults](../concepts/nominal_models.md). (The same noise at ε = 0 "
+        "was not trained, so this does not tell what the worst case adds to it.)\n\n"
     )
     return [text + table(heads, rows, left=3)] if rows else []
 
@@ -262,7 +263,7 @@ def _epsilon(evidence: Evidence, images: Path) -> str:
             ]
             rows.append([group_title(group), *points])
     heads = ["ε of self_paced", "after a quarter", "after half", "at the end"]
-    pictures = [f"![ε during training, {a}](images/{name}.png)\n" for a, name in names.items()]
+    pictures = [f"![ε during training, {a}](../images/{name}.png)\n" for a, name in names.items()]
     return text + "\n".join(pictures) + "\n" + table(heads, rows)
 
 

@@ -38,7 +38,7 @@ def test_it_trains(example, capsys):
 
 
 def test_the_documentation_shows_the_same_code():
-    shown = (EXAMPLES.parent / "docs" / "curricula.md").read_text(encoding="utf-8")
+    shown = (EXAMPLES.parent / "docs" / "concepts" / "curricula.md").read_text(encoding="utf-8")
     written = (EXAMPLES / "own_curriculum.py").read_text(encoding="utf-8")
     start = written.index("@dataclass")
     assert written[start : written.index("\n\n\ndef main")] in shown

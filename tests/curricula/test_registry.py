@@ -99,7 +99,9 @@ def test_the_table_of_settings():
 
 
 def test_every_setting_is_documented_with_its_default():
-    page = (Path(__file__).parents[2] / "docs" / "curricula.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "curricula.md").read_text(
+        encoding="utf-8"
+    )
     known = (
         CurriculumSettings.defaults() | WorldCurriculumSettings.defaults() | {"rule": "coordinate"}
     )

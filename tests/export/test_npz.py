@@ -10,7 +10,7 @@ from drspcrl.export import export
 
 from .conftest import observations_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "export.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "export.md"
 
 
 def test_the_lines_in_the_documentation_evaluate_it(source, tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ def test_trained_policies_differ_by_no_more_than_rounding(learner, tmp_path):
     """Where sums are large, float32 sums of another order differ by more than 1e-6.
 
     The NumPy policy itself is that far from the exact action, and from itself with batches of
-    another size; docs/export.md has the numbers.
+    another size; docs/guides/export.md has the numbers.
     """
     name = f"HalfCheetah-{learner}"
     file = PROTOCOL / name / f"{name}-self_paced-s0" / "policy.safetensors"

@@ -33,7 +33,7 @@ def claim_rows(page: str) -> list[list[str]]:
 
 def pages_of(source: Path, docs: Path) -> dict[str, str]:
     write_pages(source, docs)
-    return {name: (docs / name).read_text(encoding="utf-8") for name in PAGES}
+    return {name: (docs / "results" / name).read_text(encoding="utf-8") for name in PAGES}
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,8 @@ def partial_pages(partial, tmp_path_factory) -> dict[str, str]:
 def test_the_committed_pages_are_what_the_committed_digests_give(tmp_path):
     made = pages_of(ROOT / "results" / "protocol", tmp_path)
     for name, text in made.items():
-        committed = (ROOT / "docs" / name).read_text(encoding="utf-8")
-        assert text == committed, f"docs/{name} is stale: run `make results` and commit it"
+        committed = (ROOT / "docs" / "results" / name).read_text(encoding="utf-8")
+        assert text == committed, f"docs/results/{name} is stale: run `make results` and commit it"
     here, there = (folder / "images" for folder in (ROOT / "docs", tmp_path))
     names = sorted(path.name for path in here.glob("protocol-*"))
     assert names == sorted(path.name for path in there.iterdir())

@@ -27,13 +27,15 @@ def names_of_the_guides():
     gymnasium.registry.update(before)
 
 
-@pytest.mark.parametrize("page", ["environments.md", "perturbations.md", "own_tolerances.md"])
+@pytest.mark.parametrize(
+    "page", ["reference/environments.md", "reference/perturbations.md", "guides/own_simulator.md"]
+)
 def test_code_blocks_run(page):
     run_blocks(page)
 
 
 def test_a_kind_of_your_own():
-    weak = run_blocks("perturbations.md")["WeakMotors"]
+    weak = run_blocks("reference/perturbations.md")["WeakMotors"]
     env = weak(gymnasium.make("Hopper-v5"), 0.25)
     plain = gymnasium.make("Hopper-v5")
     env.reset(seed=1)
@@ -45,6 +47,6 @@ def test_a_kind_of_your_own():
 
 
 def test_the_suite_of_the_guide_is_the_papers():
-    suite = run_blocks("perturbations.md")["suite"]
+    suite = run_blocks("reference/perturbations.md")["suite"]
     assert len(suite) == 16
     assert suite[0] is None

@@ -64,7 +64,7 @@ class Train(TrainConfig):
     """Hyper-parameters that differ from the preset, e.g. --set critic_lr=3e-4 hidden=[64,64]."""
     worlds: Path | None = None
     """YAML file with the tolerances that worlds are drawn from, e.g. tank.yaml; see
-    docs/worlds.md. Without it the default ones: physics, sensors and actuators."""
+    docs/concepts/worlds.md. Without it the default ones: physics, sensors and actuators."""
     time_limit: Duration = None
     """Stop cleanly with a checkpoint after this time: seconds, or a text such as 9m or 1h30m."""
 

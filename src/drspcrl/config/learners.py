@@ -165,7 +165,7 @@ class PPOSettings(LearnerSettings):
     """Proximal policy optimisation."""
 
     title: ClassVar[str] = "learner: ppo"
-    worlds_law: ClassVar[str] = "ball"  # docs/worlds.md has the numbers
+    worlds_law: ClassVar[str] = "ball"  # docs/concepts/worlds.md has the numbers
 
     hidden: tuple[int, ...] = layers((64, 64), "sizes of the hidden layers of both networks")
     curriculum_every: int = whole(

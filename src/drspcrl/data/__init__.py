@@ -49,7 +49,7 @@ def random_returns() -> dict[str, float]:
 def cleanrl_returns() -> dict[tuple[str, str], tuple[float, float]]:
     """CleanRL's published returns by learner and task: mean and standard deviation over 3 seeds.
 
-    At 1M steps on the v4 tasks, from training episodes; docs/nominal_quality.md has the source.
+    At 1M steps on the v4 tasks, from training episodes. Source: docs/results/nominal_quality.md.
     """
     return {
         (row["algorithm"], row["environment"]): (float(row["mean"]), float(row["std"]))

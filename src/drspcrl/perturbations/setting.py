@@ -120,7 +120,8 @@ def _wrapper_class(name: str) -> type[PerturbationWrapper]:
     if not (isinstance(found, type) and issubclass(found, PerturbationWrapper)):
         raise InputError(
             f"perturbation {shown(name)} is no subclass of "
-            "drspcrl.perturbations.PerturbationWrapper; docs/perturbations.md has an example"
+            "drspcrl.perturbations.PerturbationWrapper; an example is in "
+            "docs/reference/perturbations.md"
         )
     return found
 

@@ -1,6 +1,7 @@
 """Statistics over seeds: intervals, aggregates and gains (NumPy and SciPy, no JAX).
 
-Every result carries its n and the name of its method. See `docs/statistics.md` for the formulas.
+Every result carries its n and the name of its method. The formulas are in
+`docs/concepts/statistics.md`.
 """
 
 from drspcrl.statistics.aggregate import Profile, interquartile_mean, performance_profile

@@ -9,7 +9,7 @@ with step η = T^(−1/2), and constants measured on the trajectory:
 
 L₁ and L₂ are the largest difference quotients in ε of ∇_θ J and ∂J/∂ε at every other probed
 iterate; (ii) and (iii) are then looked at on the iterates in between. That the inequalities hold is
-consistency, not proof; docs/theory.md lists what the printed proof gets wrong.
+consistency, not proof; docs/concepts/theory.md lists what the printed proof gets wrong.
 """
 
 from dataclasses import dataclass

@@ -75,7 +75,7 @@ def loop_class(kind: str) -> Any:
 def ball(settings: Settings) -> Divergence:
     """The divergence whose ball ε is the radius of, as curricula know it.
 
-    In worlds that is a Wasserstein ball around the simulator, see docs/worlds.md.
+    In worlds that is a Wasserstein ball around the simulator, see docs/concepts/worlds.md.
     """
     if settings.transitions is None:
         return divergence_class("wasserstein").for_learners()

@@ -83,7 +83,7 @@ class TrainConfig:
     """What robust methods are trained against: worlds that are drawn once an episode, or the
     paper's ball around every transition."""
     worlds: Path | Mapping[str, Any] | Declared | None = None
-    """Tolerances of one's own: a YAML file, or what such a file holds; see docs/worlds.md."""
+    """Tolerances of one's own: a YAML file, or what it holds; see docs/concepts/worlds.md."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Hyper-parameters that differ from the algorithm's preset, by name."""
     device: Literal["auto", "cpu", "gpu"] = "auto"

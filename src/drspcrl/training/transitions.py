@@ -112,7 +112,7 @@ def warn_if_unwise(settings: TransitionSettings, largest_epsilon: float) -> None
     if settings.nominal == "single":
         warnings.warn(
             "nominal=single: a ball around the one stored next state holds nothing else, so no "
-            "policy becomes robust; use nominal=noise (docs/nominal_models.md says why)",
+            "policy becomes robust; use nominal=noise (docs/concepts/nominal_models.md says why)",
             stacklevel=2,
         )
     elif settings.divergence == "kl" and largest_epsilon > math.log(settings.draws):

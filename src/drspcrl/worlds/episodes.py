@@ -184,7 +184,7 @@ class EpisodeWorlds:
         return mean
 
     def said(self, probe_values: np.ndarray) -> dict[str, np.ndarray]:
-        """What the episodes say to curricula, [M] each; see docs/worlds.md.
+        """What the episodes say to curricula, [M] each; see docs/concepts/worlds.md.
 
         Args:
             probe_values: the critic's V(s₀, f) of `known_episodes`, [M, K].
