@@ -95,7 +95,7 @@ def test_values_are_fields_set_by_hand_and_nothing_else(task, wrapped):
     first, _ = plain.reset(seed=5)
     assert_same_bits(batch.reset(seeds=[5, 5])[1], first, "reset")
     env.reset(seed=5)
-    random, differs = np.random.default_rng(0), False
+    random, differs, t = np.random.default_rng(0), False, 0
     for t in range(200):
         action = random.uniform(-1, 1, batch.action_space.shape).astype(np.float32)
         seen, reward, terminated, truncated, _ = plain.step(action)

@@ -106,29 +106,33 @@ class EvaluationTable:
     @property
     def worst(self) -> Summary | None:
         """The perturbed setting of the least mean return; None where there is none."""
-        perturbed = [s for s in self.summary() if s.perturbation != "none"]
-        return min(
-            (s for s in perturbed if np.isfinite(s.mean)), key=lambda s: s.mean, default=None
-        )
+        return next(iter(self._ranked()), None)
 
     @property
     def worst_line(self) -> str:
         """One line about the worst of the means, and the mean of them."""
-        means = [s.mean for s in self.summary() if s.perturbation != "none"]
+        perturbed = [s for s in self.summary() if s.perturbation != "none"]
         if (worst := self.worst) is None:
             return ""
+        mean = float(np.nanmean([s.mean for s in perturbed]))
+        lost = sum(bool(np.isnan(s.mean)) for s in perturbed)
         return (
-            f"worst of {len(means)} means {worst.mean:.1f} at "
-            f"{worst.perturbation}={number(worst.level)}, mean of them {np.nanmean(means):.1f}"
+            f"worst of {len(perturbed)} means {worst.mean:.1f} at "
+            f"{worst.perturbation}={number(worst.level)}, mean of them {mean:.1f}"
+            + (f" ({lost} settings diverged in every episode and are in neither)" if lost else "")
         )
+
+    def _ranked(self) -> list[Summary]:
+        """The perturbed settings that have a mean, the worst first."""
+        found = (s for s in self.summary() if s.perturbation != "none" and np.isfinite(s.mean))
+        return sorted(found, key=lambda s: s.mean)
 
     def _shown(self) -> list[Summary]:
         """The settings to print: of a grid whose worst counts, the nominal and the worst ones."""
         found = self.summary()
         if self.statistic != "worst" or len(found) <= 2 * _WORST_SHOWN:
             return found
-        perturbed = sorted((s for s in found if s.perturbation != "none"), key=lambda s: s.mean)
-        return [*(s for s in found if s.perturbation == "none"), *perturbed[:_WORST_SHOWN]]
+        return [*(s for s in found if s.perturbation == "none"), *self._ranked()[:_WORST_SHOWN]]
 
     def __str__(self) -> str:
         lines = [("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")]
