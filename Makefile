@@ -63,11 +63,13 @@ format: $(VENV)/.dev  ## let ruff mend what it can
 bench: $(VENV)/.dev  ## speed beside peers, measured in the same run; writes benchmarks/results.md
 	$(BIN)/python benchmarks/run.py
 
-results: $(VENV)/.core  ## docs/results/results.md, docs/results/claims.md and the README's table, from results/protocol
-	$(BIN)/python scripts/results_pages.py
+results: $(VENV)/.core  ## docs/results/results.md, docs/results/claims.md and the README's table, from studies/results/protocol
+	$(BIN)/python studies/results_pages.py
 
-docs: $(VENV)/.docs  ## the documentation site, built strictly, in site/
-	$(BIN)/mkdocs build --strict
+docs: $(VENV)/.docs  ## the documentation site, built strictly, in site/; it opens as a file
+	@rm -rf site
+	PYTHONPATH=scripts $(BIN)/zensical build --strict --clean
+	@echo "open $(CURDIR)/site/index.html in a browser; no server and no network is needed"
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) site demo-output .pytest_cache .ruff_cache build dist

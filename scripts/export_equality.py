@@ -2,9 +2,9 @@
 
     python scripts/export_equality.py
 
-Takes the trained policies in results/protocol, 10,000 observations that each of them meets itself
-(100 episodes, 100 steps), and prints the largest difference of an action component. Actions lie
-in [−1, 1].
+Takes the trained policies in studies/results/protocol, 10,000 observations that each of them meets
+itself (100 episodes, 100 steps), and prints the largest difference of an action component. Actions
+lie in [−1, 1].
 """
 
 import subprocess
@@ -19,7 +19,7 @@ from drspcrl.envs import make
 from drspcrl.export import Source, export, read_source
 from drspcrl.policy import Policy
 
-PROTOCOL = Path(__file__).resolve().parent.parent / "results" / "protocol"
+PROTOCOL = Path(__file__).resolve().parent.parent / "studies" / "results" / "protocol"
 EPISODES = STEPS = 100
 PROGRAM = """
 #include "policy.h"

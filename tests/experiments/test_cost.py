@@ -11,6 +11,7 @@ from drspcrl.errors import InputError
 from drspcrl.experiments import cost
 from drspcrl.experiments.cost import Timing, bytes_of, members_that_fit, needs, rate_of
 from drspcrl.experiments.grid import load_grid
+from drspcrl.experiments.plan import _makespan
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.run import Options, plan_grid
 from drspcrl.training.collector import Collector
@@ -133,3 +134,27 @@ def test_a_plan_needs_no_jax():
     )
     assert "420 runs: 420 pending" in told.stdout
     assert told.stdout.splitlines()[-1] == "False"
+
+
+def test_pieces_begin_in_their_order_where_a_node_is_free_first():
+    # 5 and 4 begin; 3 follows 4 and ends at 7; 3 follows 5 and ends at 8; 1 follows at 7.
+    assert _makespan([5, 4, 3, 3, 1], 2) == 8
+    assert _makespan([5, 4, 3, 3, 1], 1) == 16
+    assert _makespan([], 3) == 0
+
+
+def test_a_plan_for_machines_of_a_kind(tiny_grid):
+    grid = load_grid("protocol")
+    lines = plan_grid(grid, None, Options(nodes="8xH200"))
+    (total,) = [line for line in lines if "from the beginning" in line]
+    assert "on 8 nodes (one H200 with 16 cores each)" in total
+    # The longest piece, 40 members of 1M steps with SAC on Walker2d at the tabled rate.
+    assert f"training takes {40e6 / 24608 / 60:.0f}m" in total
+    (total,) = [li for li in plan_grid(grid, None, Options(nodes="1xH200")) if "beginning" in li]
+    assert "training takes 2.3h" in total
+
+
+@pytest.mark.parametrize("text", ["8xA100", "H200", "0xH200", "8x", "-1xcpu", "²xH200"])
+def test_machines_that_nothing_was_measured_on(text):
+    with pytest.raises(InputError, match=r"nodes is .*measured on: H200, cpu"):
+        cost.nodes_of(text)

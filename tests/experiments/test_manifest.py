@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ from drspcrl.errors import InputError
 from drspcrl.experiments.engine import Task
 from drspcrl.experiments.grid import parse_grid
 from drspcrl.experiments.local import LOGS, LocalEngine
-from drspcrl.experiments.manifest import MANIFEST, Manifest, Piece
+from drspcrl.experiments.manifest import JOURNAL, MANIFEST, Manifest, Piece
 from drspcrl.experiments.run import Options, plan_grid, run_grid
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.worker import _can_go_on
@@ -54,6 +55,42 @@ def test_it_comes_back_from_disk(out, tiny_grid):
     again = Manifest.read(out)
     assert again.pieces == manifest.pieces
     assert not (out / ".lock").exists()
+
+
+def noted(out, grid, count: int) -> Manifest:
+    """A manifest of many pieces, of which so many were noted one by one."""
+    manifest = taken_up(out, grid, most=1)
+    for piece in list(manifest.pieces.values())[:count]:
+        manifest.put(replace(piece, attempts=3, seconds=1.5))
+    return manifest
+
+
+def test_what_is_noted_is_known_after_a_crash(out, tiny_grid):
+    manifest = noted(out, tiny_grid(), 2)
+    assert [piece.attempts for piece in Manifest.read(out).pieces.values()] == [3, 3, 0, 0]
+    with open(out / JOURNAL, "ab") as file:  # a crash while a line was written
+        file.write((out / JOURNAL).read_bytes()[:-9])
+    assert Manifest.read(out).pieces == manifest.pieces
+    assert Manifest.read(taken_up(out, tiny_grid(), most=1).out).pieces == manifest.pieces
+    assert not (out / JOURNAL).exists()
+
+
+def test_the_journal_of_an_earlier_manifest_says_nothing(out, tiny_grid):
+    noted(out, tiny_grid(), 2)
+    left = (out / JOURNAL).read_bytes()
+    manifest = taken_up(out, tiny_grid(), most=1)
+    (out / JOURNAL).write_bytes(left.replace(b'"attempts": 3', b'"attempts": 9'))
+    assert Manifest.read(out).pieces == manifest.pieces
+
+
+def test_noting_a_piece_writes_as_much_however_many_there_are(tmp_path, tiny_grid):
+    sizes = []
+    for count in (2, 40):
+        grid = tiny_grid(methods="vanilla", seeds=", ".join(map(str, range(10, 10 + count))))
+        manifest = noted(tmp_path / str(count), grid, 1)
+        sizes.append((manifest.out / JOURNAL).stat().st_size)
+        assert (manifest.out / MANIFEST).stat().st_size > count * sizes[0] / 2
+    assert sizes[0] == sizes[1]
 
 
 @pytest.mark.parametrize(

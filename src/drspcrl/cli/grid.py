@@ -57,6 +57,8 @@ class Grid:
     """Only say what would run, with estimates of time, memory and disk."""
     rate: float | None = None
     """For the plan: steps of all members of a population together, per second."""
+    nodes: str | None = None
+    """For the plan: machines to plan for instead of this one, e.g. 8xH200."""
     trust: tuple[str, ...] = ()
     """Methods and environments named module:Name in OUT/manifest.json, beside those of the grid
     itself, whose module may be imported."""
@@ -108,6 +110,6 @@ class Grid:
         from drspcrl.experiments.run import Options
 
         same = ("only", "engine", "jobs", "retries", "time_limit", "max_members", "device")
-        same += ("threads", "evaluate", "report", "rate", "trust")
+        same += ("threads", "evaluate", "report", "rate", "nodes", "trust")
         memory = None if self.memory is None else bytes_of(self.memory)
         return Options(**{name: getattr(self, name) for name in same}, memory=memory)

@@ -41,7 +41,7 @@ def paper_results() -> list[PaperCell]:
 def random_returns() -> dict[str, float]:
     """Mean return of uniformly random actions in each task the paper uses.
 
-    Measured by `python scripts/random_returns.py`, which also writes n and the versions.
+    Measured by `python studies/random_returns.py`, which also writes n and the versions.
     """
     return {row["environment"]: float(row["mean"]) for row in _rows("random_returns.csv")}
 

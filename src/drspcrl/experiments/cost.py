@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
@@ -29,6 +29,7 @@ SIZES = {"Hopper": (11, 3), "HalfCheetah": (17, 6), "Walker2d": (17, 6), "Humano
 SAFE_SHARE = 0.8
 """How much of the memory is planned with: the estimate knows no temporary arrays of XLA."""
 
+_MOST_NODES = 100_000
 _PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin")
 
 
@@ -60,6 +61,43 @@ class Timing:
     algorithm: str
     steps: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Machines of one kind that rates were measured on.
+
+    Attributes:
+        count: how many.
+        table: the part of the table that has their rates.
+        machine: what each is, in words.
+        memory: bytes for one population, None for as many as there are here.
+    """
+
+    count: int
+    table: Literal["gpu", "cpu"]
+    machine: str
+    memory: float | None
+
+
+def nodes_of(text: str) -> Nodes:
+    """Machines from a text such as 8xH200.
+
+    Raises:
+        InputError: it is none, or nothing was measured on such a machine.
+    """
+    known = {entry["node"].lower(): name for name, entry in _table().items()}
+    count, _, kind = text.partition("x")
+    if not count.isdecimal() or not 1 <= int(count) <= _MOST_NODES or kind.lower() not in known:
+        kinds = ", ".join(entry["node"] for entry in _table().values())
+        raise InputError(
+            f"nodes is {shown(text)}; give a number and a kind of machine, as 8xH200, of a kind "
+            f"that rates were measured on: {kinds} (for others --rate)"
+        )
+    name = known[kind.lower()]
+    entry = _table()[name]
+    memory = bytes_of(entry["memory"]) if "memory" in entry else None
+    return Nodes(int(count), "gpu" if name == "gpu" else "cpu", entry["machine"], memory)
 
 
 def needs(population: Population) -> Estimate:

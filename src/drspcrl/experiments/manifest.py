@@ -1,5 +1,8 @@
 """What has become of every run of a grid, kept in one file of its folder.
 
+While a grid is at work, what becomes of a piece is appended to a journal beside the file, so that
+noting it costs the same however many pieces there are; now and then the file takes the journal up.
+
 The run folders are the truth: whenever a grid is opened, their `run.json` overrules the manifest,
 so that a machine that died, or a run that was continued by hand, is seen as it is.
 """
@@ -7,6 +10,8 @@ so that a machine that died, or a run that was continued by hand, is seen as it 
 import json
 import math
 import os
+import secrets
+import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -19,14 +24,17 @@ from drspcrl.experiments.grid import Grid
 from drspcrl.experiments.population import Population
 from drspcrl.experiments.selection import Selection
 from drspcrl.experiments.states import OVER, RunState, check_origin, run_state
-from drspcrl.files import read_text, remove_asides, write_durably
+from drspcrl.files import append, read_text, remove_asides, remove_own, write_durably
 from drspcrl.named import refuse_imports
 from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.runfolder.checkpoint.lock import FolderLock
 from drspcrl.training.settings import named_parts
 
 MANIFEST = "manifest.json"
+JOURNAL = "manifest.journal"
 FORMAT_VERSION = 1
+_LEAST_PAUSE = 5.0  # seconds between two times that the whole file is written
+_SHARE = 0.02  # of the time may go into writing it
 
 PieceState = Literal["pending", "running", "interrupted", "failed", "finished", "evaluated"]
 
@@ -97,6 +105,8 @@ class Manifest:
     out: Path
     pieces: dict[str, Piece] = field(default_factory=dict)
     suite: str = ""
+    _journal: str = field(default="", init=False, repr=False)
+    _saved: tuple[float, float] = field(default=(-math.inf, 0.0), init=False, repr=False)
 
     @classmethod
     def read(cls, out: Path, trust: Collection[str] = ()) -> "Manifest":
@@ -117,6 +127,7 @@ class Manifest:
             content = parse_json(read_text(path, most=MOST_JSON))
             version = content["format_version"]
             entries = content["pieces"] if version == FORMAT_VERSION else []
+            entries = _with_journal(entries, out / JOURNAL, content.get("journal"))
             pieces = [_piece(entry, trust) for entry in entries]
         except KeyError as error:
             raise _damaged(path, f"it lacks {brief(error, 100)}") from None
@@ -144,24 +155,33 @@ class Manifest:
         lock = FolderLock(out)
         try:
             remove_asides(out)
-            yield cls.read(out, trust)
+            manifest = cls.read(out, trust)
+            yield manifest
+            if os.path.lexists(out / JOURNAL):
+                manifest.save()
         finally:
             lock.release()
 
     def save(self) -> None:
-        """Write it, whole or not at all."""
-        pieces = [
-            {"name": piece.name, "state": piece.state, **asdict(piece)}
-            | {"population": piece.population.plain()}
-            for piece in self.pieces.values()
-        ]
-        text = json.dumps({"format_version": FORMAT_VERSION, "pieces": pieces}, indent=1)
+        """Write it, whole or not at all, and begin a new journal."""
+        begun = time.monotonic()
+        self._journal = secrets.token_hex(8)
+        content = {"format_version": FORMAT_VERSION, "journal": self._journal}
+        pieces = [_entry(piece) for piece in self.pieces.values()]
+        text = json.dumps({**content, "pieces": pieces}, indent=1)
         write_durably(self.out / MANIFEST, text.encode() + b"\n")
+        remove_own(self.out / JOURNAL)
+        self._saved = (time.monotonic(), time.monotonic() - begun)
 
     def put(self, piece: Piece) -> None:
-        """Note a piece and save."""
+        """Note a piece, so that it is known whatever becomes of this process."""
         self.pieces[piece.name] = piece
-        self.save()
+        when, cost = self._saved
+        if not self._journal or time.monotonic() - when > max(_LEAST_PAUSE, cost / _SHARE):
+            self.save()
+            return
+        line = json.dumps({"journal": self._journal, "piece": _entry(piece)})
+        append(self.out / JOURNAL, line.encode() + b"\n")
 
     def look(self, piece: Piece) -> Piece:
         """A piece with its runs as their folders say.
@@ -239,6 +259,29 @@ def _changes(before: set[str], now: set[str]) -> list[str]:
     gone, new = len(before - now), len(now - before)
     words = [f"no longer in the grid: {counted(gone, 'run')} that had not begun"] if gone else []
     return words + ([f"new in the grid: {counted(new, 'run')}"] if new else [])
+
+
+def _entry(piece: Piece) -> dict[str, Any]:
+    plain = {"name": piece.name, "state": piece.state, **asdict(piece)}
+    return plain | {"population": piece.population.plain()}
+
+
+def _with_journal(entries: list[Any], path: Path, token: Any) -> list[Any]:
+    """The entries of a manifest with what its journal says since; another's journal says nothing.
+
+    A line that a crash has cut short is one that was not written.
+    """
+    if token is None or not os.path.lexists(path):
+        return entries
+    found = {entry["name"]: entry for entry in entries}
+    for line in read_text(path).splitlines():
+        try:
+            said = parse_json(line)
+            if said["journal"] == token:
+                found[said["piece"]["name"]] = said["piece"]
+        except (ValueError, KeyError, TypeError):
+            break
+    return list(found.values())
 
 
 def _damaged(path: Path, reason: str) -> InputError:

@@ -1,5 +1,6 @@
 """What a grid would do, told before it does anything."""
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -57,8 +58,14 @@ def rows_of(
     ]
 
 
-def describe(rows: list[Row], jobs: int) -> list[str]:
-    """A plan in lines."""
+def describe(rows: list[Row], jobs: int, where: str = "") -> list[str]:
+    """A plan in lines.
+
+    Args:
+        rows: its pieces.
+        jobs: pieces at a time.
+        where: on what machines, in words.
+    """
     table = [("piece", "state", "methods", "seeds", "runs", "steps", "time", "memory", "disk")]
     table += [_cells(row) for row in rows]
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
@@ -66,7 +73,7 @@ def describe(rows: list[Row], jobs: int) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in table
     ]
-    return lines + _totals(rows, jobs)
+    return lines + _totals(rows, jobs, where)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -84,20 +91,29 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _totals(rows: list[Row], jobs: int) -> list[str]:
+def _totals(rows: list[Row], jobs: int, where: str) -> list[str]:
     waiting = [row for row in rows if not row.piece.trained]
     runs = Counter(state for row in rows for state in row.piece.runs.values())
     memory = sorted((row.needs.replay + row.needs.learning for row in waiting), reverse=True)
     disk = readable(sum(row.needs.disk for row in rows))
-    total = duration(sum(row.seconds for row in waiting) / jobs)
+    total = duration(_makespan([row.seconds for row in waiting], jobs))
     told = "; ".join(dict.fromkeys(row.rate.source for row in waiting)) or "all is trained"
     at_once = f"{jobs} pieces at a time" if jobs > 1 else "one piece at a time"
     return [
         f"{counted(sum(runs.values()), 'run')}: "
         + ", ".join(f"{count} {state}" for state, count in sorted(runs.items())),
-        f"training takes {total} from the beginning, {at_once}, without evaluation ({told})",
+        f"training takes {total} from the beginning, {where or at_once}, without evaluation "
+        f"({told})",
         f"memory {readable(sum(memory[:jobs]))} at most, disk {disk}",
     ]
+
+
+def _makespan(seconds: Iterable[float], places: int) -> float:
+    """When all is over if each piece, in its order, begins where a place is free first."""
+    ends = [0.0] * places
+    for one in seconds:
+        heapq.heapreplace(ends, ends[0] + one)
+    return max(ends)
 
 
 def duration(seconds: float) -> str:

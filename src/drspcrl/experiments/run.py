@@ -10,7 +10,7 @@ from typing import Any
 from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
-from drspcrl.experiments.cost import available_memory, members_that_fit, on_gpu
+from drspcrl.experiments.cost import available_memory, members_that_fit, nodes_of, on_gpu
 from drspcrl.experiments.engine import Engine, Outcome, Task
 from drspcrl.experiments.grid import Grid
 from drspcrl.experiments.local import LOGS, LocalEngine
@@ -46,6 +46,7 @@ class Options:
         evaluate: whether finished runs are evaluated.
         report: whether a report is written at the end.
         rate: steps of all members per second, for the plan.
+        nodes: machines to plan for, e.g. 8xH200; this one unless given.
         trust: methods and environments named `module:Name` in the folder's manifest, beside the
             grid's own, whose module may be imported.
     """
@@ -62,6 +63,7 @@ class Options:
     evaluate: bool = True
     report: bool = True
     rate: float | None = None
+    nodes: str | None = None
     trust: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -118,13 +120,22 @@ def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
     trust = (*grid.code, *options.trust)
     manifest = Manifest.read(out, trust) if out is not None else Manifest(Path())
     selection = parse_selection(options.only, grid.populations)
+    nodes = None if options.nodes is None else nodes_of(options.nodes)
+    if nodes is not None:
+        options = replace(
+            options,
+            jobs=nodes.count,
+            memory=options.memory or nodes.memory or available_memory(nodes.table),
+            device=nodes.table,
+        )
     words = manifest.follow(grid, selection, _most_members(grid, options))
     if (manifest.out / LOCK_FILE).exists() and out is not None:
         words.append("a grid is at work here: what it trains now is shown as interrupted")
-    gpu, known = on_gpu(options.device), timings(manifest)
-    pieces = _wanted(manifest, selection)
-    heading = f"{grid.name}: {grid.title}"
-    return [heading, *words, *describe(rows_of(pieces, known, options.rate, gpu), options.jobs)]
+    # What this folder's pieces took says nothing about other machines.
+    gpu, known = on_gpu(options.device), [] if nodes is not None else timings(manifest)
+    rows = rows_of(_wanted(manifest, selection), known, options.rate, gpu)
+    where = "" if nodes is None else f"on {counted(nodes.count, 'node')} ({nodes.machine} each)"
+    return [f"{grid.name}: {grid.title}", *words, *describe(rows, options.jobs, where)]
 
 
 def run_grid(

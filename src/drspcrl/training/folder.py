@@ -137,6 +137,7 @@ class RunFolder:
     def note(self, **changes: Any) -> None:
         """Change entries of run.json."""
         assert self._info is not None
+        self._check_held()
         self._info.update(changes)
         write_durably(self.path / INFO_FILE, self._described_info())
 
@@ -146,6 +147,7 @@ class RunFolder:
         The first row decides the columns, in an order that does not depend on the row's, which is
         another one after a resumption. A number that was not measured is nan or left out.
         """
+        self._check_held()
         file = self.path / METRICS_FILE
         if self._columns is None:
             self._columns = [*FIRST_COLUMNS, *sorted(row.keys() - set(FIRST_COLUMNS))]
@@ -172,6 +174,7 @@ class RunFolder:
             policy: the newest policy.
             total: the length that the run is made for, which sizes in `parts` depend on.
         """
+        self._check_held()
         save_policy(self.path / POLICY_FILE, policy)
         sync_file(self.path / METRICS_FILE)
         names = (POLICY_FILE, BEST_POLICY_FILE)
@@ -202,6 +205,10 @@ class RunFolder:
             self._reserve.write(self.path / INFO_FILE, self._described_info())
         self._give_room_back()
         self._info = None
+
+    def _check_held(self) -> None:
+        if self._lock is not None:
+            self._lock.check()
 
     def _describe(self, config: TrainConfig, member: Member) -> None:
         described = yaml.safe_dump(config.describe(member), sort_keys=False, allow_unicode=True)

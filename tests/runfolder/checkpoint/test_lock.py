@@ -1,14 +1,17 @@
 """One process at a time, and a killed one's lock is recognised."""
 
+import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 from hanging import no_hang
 
 from drspcrl.errors import InputError
 from drspcrl.runfolder.checkpoint import FolderLock
+from drspcrl.runfolder.checkpoint.lock import SILENCE
 
 HOLD = """
 import sys, time
@@ -83,3 +86,53 @@ def test_a_lock_that_leads_elsewhere_is_refused(tmp_path, kind):
     assert mine.exists() == ("link" in kind and kind != "dangling link")
     if mine.exists():
         assert mine.read_text() == "mine"
+
+
+def of_another_machine(folder, silent: float) -> None:
+    """A lock as another machine leaves it whose file locks are not seen here."""
+    said = {"process": 7, "machine": "node-b", "since": "2026-11-19T12:00:00+00:00"}
+    (folder / ".lock").write_text(json.dumps(said | {"kernel": "another", "token": "ab"}))
+    when = time.time() - silent
+    os.utime(folder / ".lock", (when, when))
+
+
+def test_another_machine_that_was_there_a_moment_ago_keeps_the_folder(tmp_path):
+    of_another_machine(tmp_path, SILENCE - 10)
+    with pytest.raises(InputError, match=r"process 7 on node-b since .*, which was there \d+s ago"):
+        FolderLock(tmp_path)
+    assert json.loads((tmp_path / ".lock").read_text())["token"] == "ab"
+    assert os.listdir(tmp_path) == [".lock"]
+
+
+def test_another_machine_that_has_been_silent_is_no_obstacle(tmp_path):
+    of_another_machine(tmp_path, SILENCE + 10)
+    lock = FolderLock(tmp_path)
+    assert lock.left_by is not None
+    assert "node-b" in lock.left_by
+    lock.check()
+    lock.release()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("how", ["overwritten", "replaced", "removed"])
+def test_whoever_was_taken_over_writes_nothing_more(tmp_path, how):
+    lock = FolderLock(tmp_path)
+    if how != "overwritten":
+        (tmp_path / ".lock").unlink()
+    if how != "removed":
+        of_another_machine(tmp_path, 0)
+    with pytest.raises(InputError, match=r"taken over by .* while this process was silent"):
+        lock.check()
+    lock.release()
+    assert (tmp_path / ".lock").exists() == (how != "removed")
+
+
+@pytest.mark.slow
+def test_a_holder_touches_its_lock_for_other_machines_to_see(tmp_path):
+    with holder(tmp_path) as process:
+        os.utime(tmp_path / ".lock", (0, 0))
+        end = time.monotonic() + 60
+        while (tmp_path / ".lock").stat().st_mtime < time.time() - SILENCE:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        process.kill()

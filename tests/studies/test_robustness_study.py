@@ -12,7 +12,7 @@ import pytest
 from drspcrl.training.settings import resolve
 from drspcrl.variants import label, parse
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "robustness_study.py"
+PATH = Path(__file__).parents[2] / "studies" / "robustness_study.py"
 TINY = ("hidden=8", "rollout_size=64", "curriculum_every=64", "envs_per_member=4", "draws=4")
 BALLS = [f"self_paced:divergence={name}" for name in ("kl", "chi2", "tv", "wasserstein")]
 

@@ -56,7 +56,7 @@ def partial_pages(partial, tmp_path_factory) -> dict[str, str]:
 
 
 def test_the_committed_pages_are_what_the_committed_digests_give(tmp_path):
-    made = pages_of(ROOT / "results" / "protocol", tmp_path)
+    made = pages_of(ROOT / "studies" / "results" / "protocol", tmp_path)
     for name, text in made.items():
         committed = (ROOT / "docs" / "results" / name).read_text(encoding="utf-8")
         assert text == committed, f"docs/results/{name} is stale: run `make results` and commit it"
@@ -72,14 +72,14 @@ def test_the_committed_pages_are_what_the_committed_digests_give(tmp_path):
 
 def test_the_readmes_table_is_what_the_committed_digests_give():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    evidence = read_evidence(ROOT / "results" / "protocol")
+    evidence = read_evidence(ROOT / "studies" / "results" / "protocol")
     assert readme_table(evidence) in text, "the README's table is stale: run `make results`"
     assert renewed(text, evidence) == text
 
 
 def test_the_readmes_sentences_have_the_numbers_of_the_results():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    results = read_evidence(ROOT / "results" / "protocol").results
+    results = read_evidence(ROOT / "studies" / "results" / "protocol").results
     off = part(results, (SENSORS_OFF, "vanilla"), groups=[("sac", "HalfCheetah")])
     ahead = gain(part(results, ("self_paced", "vanilla")), "self_paced")
     seven = part(results, SEVEN)
@@ -101,7 +101,9 @@ def test_a_readme_without_marks_stays_as_it_is(partial):
 
 
 def test_the_committed_digests_stay_small():
-    files = [file for file in (ROOT / "results" / "protocol").rglob("*") if file.is_file()]
+    files = [
+        file for file in (ROOT / "studies" / "results" / "protocol").rglob("*") if file.is_file()
+    ]
     assert sum(file.stat().st_size for file in files) <= 6_000_000
 
 

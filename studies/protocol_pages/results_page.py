@@ -34,7 +34,7 @@ INTRODUCTION = (
     "in each of 16 settings (unperturbed, and five levels of action, observation and environment "
     "noise), the paper's seven methods and `nominal` (the same nominal noise, ε = 0) beside them, "
     "and on HalfCheetah `self_paced` without sensor noise. Every table and figure on this page is "
-    "computed from the digests of runs in `results/protocol` by\n\n"
+    "computed from the digests of runs in `studies/results/protocol` by\n\n"
     "    make results\n\n"
     "and a test does it again and compares, so that page and runs cannot drift apart; only what is "
     "under *In words* was written by hand. How the runs are made, in pieces, is in "

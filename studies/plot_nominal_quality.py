@@ -1,6 +1,6 @@
-"""Draw the learning curves of `benchmarks/nominal_quality.py` beside the published returns.
+"""Draw the learning curves of `studies/nominal_quality.py` beside the published returns.
 
-    python benchmarks/plot_nominal_quality.py results/nominal docs/images/nominal_quality.png
+    python studies/plot_nominal_quality.py studies/results/nominal docs/images/nominal_quality.png
 
 Prints the table of final returns, in Markdown.
 """

@@ -1,6 +1,6 @@
 """Are the plain learners as good as the references? Learning curves and final returns.
 
-    python benchmarks/nominal_quality.py --groups sac:HalfCheetah sac:Hopper ddpg:HalfCheetah \
+    python studies/nominal_quality.py --groups sac:HalfCheetah sac:Hopper ddpg:HalfCheetah \
         --seeds 5 --steps 300000 --minutes 9 --out quality
 
 Every group trains its seeds as one population. The minutes are for all groups together, shared by

@@ -1,6 +1,6 @@
 """Measure the return of uniformly random actions, the zero of the normalised difference.
 
-python scripts/random_returns.py
+python studies/random_returns.py
 """
 
 import csv

@@ -1,10 +1,10 @@
 """Do nominal noise and a radius make policies robust? Train variants side by side and try them.
 
-    python benchmarks/robustness_study.py train nominal_models --env HalfCheetah --steps 150000 \
+    python studies/robustness_study.py train nominal_models --env HalfCheetah --steps 150000 \
         --seeds 0 1 2 --out study
-    python benchmarks/robustness_study.py table study/HalfCheetah-sac-nominal_models.csv
-    python benchmarks/robustness_study.py effects study/HalfCheetah-sac-nominal_models.csv
-    python benchmarks/robustness_study.py figure study/*-curves.csv.xz --out epsilon.png
+    python studies/robustness_study.py table study/HalfCheetah-sac-nominal_models.csv
+    python studies/robustness_study.py effects study/HalfCheetah-sac-nominal_models.csv
+    python studies/robustness_study.py figure study/*-curves.csv.xz --out epsilon.png
 
 All variants and seeds of a study are one population; `divergences`, `machinery`, `numbers` and
 `tries` have more, which train one after the other or, with `--part`, in a process each. `train`

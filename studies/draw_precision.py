@@ -1,6 +1,6 @@
 """What rounding does to the values of draws, beside the spread that the worst case is taken over.
 
-    python benchmarks/draw_precision.py --env HalfCheetah --steps 20000
+    python studies/draw_precision.py --env HalfCheetah --steps 20000
 
 Trains one robust SAC member on the CPU in float32 and then values the draws of replayed states with
 its target networks in each number format. `tf32` rounds the factors of every product to ten bits of

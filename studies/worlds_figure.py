@@ -1,6 +1,6 @@
 """Draw the exact picture of a family of worlds that the documentation shows.
 
-    python scripts/worlds_figure.py docs/images/worlds.png
+    python studies/worlds_figure.py docs/images/worlds.png
 
 Prints the fixed points of the self-paced rule and what each policy earns, as a table.
 """

@@ -1,6 +1,6 @@
 """Every curriculum in the exact setting: how near the robust optimum each comes, and how ε goes.
 
-    python benchmarks/curricula.py docs/images
+    python studies/curricula.py docs/images
 
 Nothing is estimated: exact β*, exact softmax policy gradient, steps of fixed length; only the
 curriculum differs. Draws `curricula.png` and `self_paced_growth.png` and prints the table of

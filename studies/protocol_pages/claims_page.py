@@ -9,8 +9,8 @@ INTRODUCTION = (
     "# The paper's claims\n\n"
     "What the paper says, what its own tables give when our code reads them, what our runs give, "
     "and a verdict that is computed and not written. Our numbers come from the runs kept in "
-    "`results/protocol` ([Results](results.md)); `make results` makes this page anew, and a test "
-    "compares it with them.\n"
+    "`studies/results/protocol` ([Results](results.md)); `make results` makes this page, and a "
+    "test compares it with them.\n"
 )
 
 NOTES = (
@@ -46,10 +46,10 @@ def claims_page(evidence: Evidence) -> str:
         "Short runs with few seeds: leads, not verdicts, and no part of the table.\n",
         "\n".join(f"- Claim {i}. {c.smaller}" for i, c in enumerate(CLAIMS, 1) if c.smaller) + "\n",
         "Claims 13 and 14 are measured once runs of `drspcrl grid ablation-alpha` and "
-        "`ablation-lambda` are kept in `results/protocol` too, claim 15 with those of `drspcrl "
-        "grid wr2l --only methods=wr2l` ([Grids](../guides/grids.md)), claim 16 with those "
-        "of `drspcrl train --uncertainty transitions --env Hopper --algorithm ppo --seeds 0 1 2 "
-        "3 4 --out runs "
+        "`ablation-lambda` are kept in `studies/results/protocol` too, claim 15 with those of "
+        "`drspcrl grid wr2l --only methods=wr2l` ([Grids](../guides/grids.md)), claim 16 with "
+        "those of `drspcrl train --uncertainty transitions --env Hopper --algorithm ppo --seeds "
+        "0 1 2 3 4 --out runs "
         "--methods fixed:epsilon_budget=0.03 fixed:epsilon_budget=0.1 fixed:epsilon_budget=0.3 "
         "fixed:epsilon_budget=2`.\n",
     ]

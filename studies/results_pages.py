@@ -1,10 +1,10 @@
 """Write docs/results/results.md and claims.md, with their figures, from the digests of runs.
 
-The README's table of results is made anew too.
+The README's table of results is written again too.
 
-    python scripts/results_pages.py                      # or: make results
+    python studies/results_pages.py                      # or: make results
 
-Reads results/protocol, which `drspcrl keep` writes; where nothing is there yet, the pages say so.
+Reads studies/results/protocol, which `drspcrl keep` writes; without it the pages say so.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--source", type=Path, default=ROOT / "results" / "protocol")
+    parser.add_argument("--source", type=Path, default=ROOT / "studies" / "results" / "protocol")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
     options = parser.parse_args()
     write_pages(options.source, options.docs)

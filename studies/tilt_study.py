@@ -5,8 +5,8 @@ The page about it is docs/studies/tilt_study.md.
     drspcrl train --env Hopper --algorithm ppo --methods self_paced self_paced:tilt=1 fixed \
         fixed:tilt=1 --seeds 100 101 102 103 104 --steps 307200 --log-every 8192 --out runs
     drspcrl evaluate runs --episodes 5
-    python benchmarks/tilt_study.py keep runs --out results/tilt
-    python benchmarks/tilt_study.py table results/tilt/Hopper-ppo.csv
+    python studies/tilt_study.py keep runs --out studies/results/tilt
+    python studies/tilt_study.py table studies/results/tilt/Hopper-ppo.csv
 
 `keep` writes one row for each run: the mean return in every kind of setting of the suite `paper`,
 and the training's own numbers over its last quarter. `table` prints means over seeds with their 95%
@@ -113,7 +113,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     keeping = commands.add_parser("keep")
     keeping.add_argument("runs", type=Path)
-    keeping.add_argument("--out", type=Path, default=Path("results/tilt"))
+    keeping.add_argument("--out", type=Path, default=Path("studies/results/tilt"))
     commands.add_parser("table").add_argument("path", type=Path)
     given = parser.parse_args()
     if given.command == "keep":

@@ -1,7 +1,7 @@
 """How good are WR2L's estimates, and how bad is the simulator that they lead to?
 
     drspcrl train --env Hopper --algorithm ppo --steps 150000 --out runs
-    python benchmarks/wr2l_estimators.py runs/Hopper-ppo-vanilla-s0
+    python studies/wr2l_estimators.py runs/Hopper-ppo-vanilla-s0
 
 Compares the two estimates of the Hessian H₀, at equal numbers of simulation steps, with one from
 512 pairs (s, a); then the policy's return in P_φ₀ and in the P_φ that one update of the adversary
