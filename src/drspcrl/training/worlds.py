@@ -93,6 +93,7 @@ def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarra
     budgets = _budgets(config, each)
     assert config.declared is not None
     config.declared.check_reach(max(budgets))
+    model.check_reach(max(budgets))
     worlds = EpisodeWorlds(
         model,
         collector.env,
