@@ -46,7 +46,8 @@ class Valued(NamedTuple):
     @property
     def ends(self) -> tuple[float, float]:
         """The range in units of the tolerance."""
-        return tuple((end - self.nominal) / self.size for end in (self.range.low, self.range.high))
+        low, high = self.range.low - self.nominal, self.range.high - self.nominal
+        return low / self.size, high / self.size
 
 
 @dataclass(frozen=True)
