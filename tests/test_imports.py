@@ -15,7 +15,7 @@ SOURCE = Path(drspcrl.__file__).parent
 ORDER = (
     *("errors", "files", "precision", "versions", "display", "named", "reading", "registry"),
     *("variants", "presets", "divergences", "nominal", "config", "data", "statistics"),
-    *("physics", "perturbations", "envs", "policy", "runfolder", "curricula", "learners"),
+    *("physics", "perturbations", "envs", "zoo", "policy", "runfolder", "curricula", "learners"),
     *("transitions", "worlds", "baselines", "tabular", "training", "evaluation", "export"),
     *("video", "report", "plot", "foreign", "experiments", "cli", "__init__", "__main__"),
 )

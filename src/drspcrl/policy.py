@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from drspcrl import files
+from drspcrl import files, zoo
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.reading import parse_json
@@ -158,13 +158,16 @@ def stretch(unit: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def load_policy(path: str | Path) -> Policy:
-    """Load a policy from a run folder or a `policy.safetensors`, without importing JAX.
+    """Load a policy without importing JAX.
+
+    Args:
+        path: a run folder, a `policy.safetensors`, or `zoo:NAME` (see `drspcrl.zoo`).
 
     Raises:
         InputError: there is none, or it is damaged, or newer than this version reads; or a run
             folder has a link in its place.
     """
-    path = Path(path)
+    path = zoo.located(path)
     in_folder = path.is_dir()
     file = path / POLICY_FILE if in_folder else path
     if not os.path.lexists(file):
@@ -177,13 +180,30 @@ def load_policy(path: str | Path) -> Policy:
         raise InputError(f"{file} is no usable policy: {error}") from None
 
 
-def save_policy(path: str | Path, policy: Policy) -> None:
-    """Write a policy to `path`, aside first and then renamed, so that it is never half there."""
+def save_policy(path: str | Path, policy: Policy, *, half: bool = False) -> None:
+    """Write a policy to `path`, aside first and then renamed, so that it is never half there.
+
+    Args:
+        path: the file.
+        policy: what to write.
+        half: layers in half precision, half the size; they are read as single precision again.
+
+    Raises:
+        InputError: weights are too large for half precision.
+    """
     from safetensors.numpy import save
 
-    tensors = {name: getattr(policy, name) for name in _VECTORS}
-    for i, (kernel, bias) in enumerate(policy.layers):
-        tensors[f"layers.{i}.kernel"], tensors[f"layers.{i}.bias"] = kernel, bias
+    most = np.finfo(np.float16).max
+    if half and any(np.abs(values).max() > most for values in sum(policy.layers, ())):
+        raise InputError(f"{path} cannot be written in half precision: a weight is above {most}")
+
+    tensors: dict[str, np.ndarray] = {
+        name: np.ascontiguousarray(getattr(policy, name), np.float32) for name in _VECTORS
+    }
+    for i, layer in enumerate(policy.layers):
+        for name, values in zip(("kernel", "bias"), layer, strict=True):
+            kept = np.ascontiguousarray(values, np.float16 if half else np.float32)
+            tensors[f"layers.{i}.{name}"] = kept
     described = {
         "format_version": FORMAT_VERSION,
         "kind": policy.kind,
@@ -192,8 +212,7 @@ def save_policy(path: str | Path, policy: Policy) -> None:
     }
     # Safetensors keeps metadata in no order; as one entry, equal policies are equal files.
     metadata = {METADATA_KEY: json.dumps(described)}
-    content = save({k: np.ascontiguousarray(v, np.float32) for k, v in tensors.items()}, metadata)
-    files.write_durably(Path(path), content)
+    files.write_durably(Path(path), save(tensors, metadata))
 
 
 def _read(file: Path, follow: bool) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -243,7 +262,8 @@ def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) ->
             kind=metadata["kind"],  # checked on construction
             activation=metadata["activation"],
             layers=tuple(
-                (tensors[f"layers.{i}.kernel"], tensors[f"layers.{i}.bias"]) for i in range(count)
+                (_single(tensors[f"layers.{i}.kernel"]), _single(tensors[f"layers.{i}.bias"]))
+                for i in range(count)
             ),
             observation_clip=float(metadata["observation_clip"]),
             **{name: tensors[name] for name in _VECTORS},
@@ -252,6 +272,11 @@ def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) ->
         raise InputError(f"it has no {error.args[0]}") from None
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(brief(error)) from None
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    """Half precision as single, which changes no value; anything else as it is."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def _check(policy: Policy) -> None:

@@ -19,7 +19,7 @@ def test_plain_data_comes_back(seven):
     again = Population.of(seven.plain())
     assert again == seven
     assert again.name == seven.name
-    with pytest.raises(InputError, match="a population has"):
+    with pytest.raises(InputError, match="a population lacks algorithm, methods, seeds"):
         Population.of({"env": "Hopper"})
 
 

@@ -4,17 +4,20 @@ import json
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 from drspcrl.envs import make
 from drspcrl.errors import InputError
 from drspcrl.export import export, read_source
+from drspcrl.learners.registry import LEARNERS, learner_class
+from drspcrl.learners.uncertainty import Plain
 from drspcrl.policy import load_policy
 
 from .conftest import ACTIONS, OBSERVATIONS, exact, made, observations_of
 
-PROTOCOL = Path(__file__).parents[2] / "results" / "protocol"
+PROTOCOL = Path(__file__).parents[2] / "studies" / "results" / "protocol"
 
 
 def session_of(source, tmp_path):
@@ -32,6 +35,22 @@ def test_equal_to_the_numpy_policy(source, tmp_path):
     # Neither is at its bounds everywhere, where any two policies would agree.
     inside = (actions > source.policy.action_low) & (actions < source.policy.action_high)
     assert inside.mean() > 0.3
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_of_the_library(name, write_run, tmp_path):
+    """As it hands its policy over, not as this test believes that it does."""
+    of, settings = learner_class(name), learner_class(name).Settings()
+    learner = of.of(settings, Plain())
+    sizes = (OBSERVATIONS, ACTIONS, 1) if of.loop == "on_policy" else (OBSERVATIONS, ACTIONS)
+    parts = learner.policy_parts(learner.init(jax.random.key(0), *sizes))
+    low, high = np.full(ACTIONS, -0.4, np.float32), np.full(ACTIONS, 0.6, np.float32)
+    policy = learner.policy(jax.tree.map(np.asarray, parts), settings, low, high)
+    observations = 3 * observations_of(policy)
+    session = session_of(read_source(write_run(policy)), tmp_path)
+    (actions,) = session.run(None, {"observation": observations})
+    np.testing.assert_allclose(actions, policy(observations), rtol=0, atol=1e-6)
+    assert np.ptp(actions, axis=0).min() > 1e-3
 
 
 @pytest.mark.parametrize("learner", ["ppo", "sac", "ddpg"], indirect=True)

@@ -39,6 +39,15 @@ def test_synthetic_runs_are_marked_everywhere(small_report):
         assert {row["data"] for row in csv.DictReader(file)} == {"synthetic"}
 
 
+def test_a_note_stands_above_everything_and_stays_text(own_runs, tmp_path):
+    note = "Ahead by 3 </script><b>bold</b>\n\x1b[31m"
+    write_report(own_runs, tmp_path / "report", note=note)
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "Ahead by 3" in page
+    assert "<b>bold" not in page
+    assert "\x1b" not in page
+
+
 def test_summary_has_both_sides_by_the_same_code(small_report):
     with (small_report / "tables" / "summary.csv").open() as file:
         rows = {(row["figure"], row["column"]): row for row in csv.DictReader(file)}

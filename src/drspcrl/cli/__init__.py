@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "Report",
     "render": "Render",
     "export": "Export",
+    "zoo": "Zoo",
     "keep": "Keep",
     "solve": "Solve",
     "doctor": "Doctor",
@@ -86,8 +87,8 @@ def _parse(arguments: list[str]) -> Any:
     name = arguments[0] if arguments else ""
     if name in COMMANDS:  # the others need not be loaded
         with one_line():
-            return tyro.cli(_command(name), args=arguments[1:], prog=f"drspcrl {name}")
-    commands = {name: _command(name) for name in COMMANDS}
+            return tyro.cli(command(name), args=arguments[1:], prog=f"drspcrl {name}")
+    commands = {name: command(name) for name in COMMANDS}
     with one_line():
         return tyro.extras.subcommand_cli_from_dict(
             commands, prog="drspcrl", description=DESCRIPTION, args=arguments
@@ -122,7 +123,8 @@ def _check(arguments: list[str]) -> None:
             )
 
 
-def _command(name: str) -> Callable[..., Any]:
+def command(name: str) -> Callable[..., Any]:
+    """The class or function behind one subcommand, by which tyro parses it."""
     return getattr(import_module(f"drspcrl.cli.{name}"), COMMANDS[name])
 
 

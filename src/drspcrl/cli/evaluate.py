@@ -26,7 +26,7 @@ class Evaluate:
     """
 
     dir: Annotated[Path | None, tyro.conf.Positional] = None
-    """A run folder, or a folder with runs at any depth."""
+    """A run folder, a folder with runs at any depth, or zoo:NAME, which --out gets a copy of."""
     episodes: int = 100
     """Episodes for each setting."""
     suite: str = "paper"
@@ -42,7 +42,7 @@ class Evaluate:
     env: str | None = None
     """The task of a policy from elsewhere."""
     out: Path | None = None
-    """Folder of runs that a policy from elsewhere joins."""
+    """Folder of runs that a policy from elsewhere, or of the zoo, joins."""
     run_seed: int = 0
     """Which training of its method a policy from elsewhere is: 0, 1, … under one name."""
     normalizer: Path | None = None
@@ -103,11 +103,13 @@ class Evaluate:
     def _runs(self) -> Path:
         """The folder with runs, where nothing was given that is for a policy from elsewhere."""
         from drspcrl.errors import InputError
+        from drspcrl.zoo import in_zoo
 
+        of_the_zoo = in_zoo(self.dir)
         given = [
             f"--{name.replace('_', '-')}"
             for name in ("name", "env", "out", "normalizer", "run_seed", "clip")
-            if getattr(self, name) not in (None, 0, False)
+            if getattr(self, name) not in (None, 0, False) and not (of_the_zoo and name == "out")
         ]
         if self.dir is None or given:
             what = f"{given[0]} is for a policy from elsewhere" if given else "nothing is given"
@@ -115,7 +117,22 @@ class Evaluate:
                 f"{what}; give a folder with runs alone, or --policy module:function or "
                 "--policy model.zip with --env and --out"
             )
-        return self.dir
+        return self._from_zoo(self.dir) if of_the_zoo else self.dir
+
+    def _from_zoo(self, path: Path) -> Path:
+        """A copy in --out, since results are written into the folder of the run."""
+        from drspcrl.errors import InputError
+        from drspcrl.runfolder.runs import check_uncertainty, read_run
+        from drspcrl.zoo import copied, located
+
+        if self.out is None:
+            raise InputError(
+                f"nothing tells where the result goes; give the folder of runs that {path} is to "
+                "join, or a new one, as --out"
+            )
+        found = located(path)
+        check_uncertainty(self.out, read_run(found, metrics=(), evaluations=False).uncertainty)
+        return copied(found, self.out)
 
     def _foreign(self) -> "RunResult":
         from drspcrl.errors import InputError

@@ -15,7 +15,7 @@ class Export:
     """
 
     dir: Annotated[Path, tyro.conf.Positional]
-    """A run folder, or a policy file such as RUN/policy-best.safetensors."""
+    """A run folder, a policy file such as RUN/policy-best.safetensors, or zoo:NAME."""
     out: Path
     """The file to write; its ending says the format: .onnx, .h (C99) or .npz."""
     trust: tuple[str, ...] = ()

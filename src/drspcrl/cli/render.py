@@ -22,7 +22,7 @@ class Render:
     """
 
     dirs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """Run folders, or policy files such as RUN/policy-best.safetensors."""
+    """Run folders, policy files such as RUN/policy-best.safetensors, or zoo:NAME."""
     out: Path = Path("clip.mp4")
     """The file to write; its ending says the format: .mp4 or .gif."""
     perturb: tuple[str, ...] = ()

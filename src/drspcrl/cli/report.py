@@ -19,11 +19,13 @@ class Report:
     """Folder of the report: index.html, tables/ and figures/. An earlier report is replaced."""
     compare: Literal["paper"] | None = None
     """Set the paper's numbers beside ours, both through the same code."""
+    note: str = ""
+    """A sentence for the top of the page."""
 
     def run(self) -> None:
         """Write the report and say what was skipped."""
         from drspcrl.report import write_report
 
-        for skip in write_report(self.dir, self.out, compare=self.compare):
+        for skip in write_report(self.dir, self.out, compare=self.compare, note=self.note):
             say(f"skipped {skip.path}: {skip.reason}")
         say(f"wrote {self.out / 'index.html'}")

@@ -23,7 +23,7 @@ class Stress:
     """
 
     dir: Annotated[Path | None, tyro.conf.Positional] = None
-    """A run folder, or a policy file such as RUN/policy-best.safetensors in one."""
+    """A run folder, a policy file such as RUN/policy-best.safetensors in one, or zoo:NAME."""
     limit: float = 0.8
     """Share of the nominal return that must remain; a loss is counted in the size of the nominal
     return, so that 0.8 allows −120 where −100 is nominal."""
@@ -56,7 +56,8 @@ class Stress:
     env: str | None = None
     """The task; only needed where there is no run to tell it."""
     out: Path | None = None
-    """Folder of the result; the run folder itself, or stress-output, unless given."""
+    """Folder of the result; unless given the run folder itself, or stress-output for policies from
+    elsewhere and of the zoo."""
     plot: bool = False
     """Draw the figure, too."""
     clip: bool = False
@@ -112,10 +113,12 @@ class Stress:
         from drspcrl.named import import_trusted, refuse_imports
         from drspcrl.policy import POLICY_FILE, load_policy
         from drspcrl.runfolder.runs import read_run
+        from drspcrl.zoo import in_zoo, located
 
-        folder, file = (given.parent, given) if given.is_file() else (given, given / POLICY_FILE)
+        place = located(given)
+        folder, file = (place.parent, place) if place.is_file() else (place, place / POLICY_FILE)
         if not folder.is_dir():
-            raise InputError(f"{given} does not exist; give a run folder")
+            raise InputError(f"{given} does not exist; give a run folder or zoo:NAME")
         try:
             run = read_run(folder, metrics=(), evaluations=False)
         except InputError as error:
@@ -131,4 +134,5 @@ class Stress:
             return policy, task, {"name": source}, folder, worlds
         policy = load_policy(file)
         digest = hashlib.sha256(read_bytes(file, follow=True)).hexdigest()
-        return policy, task, {"name": file.name, "sha256": digest}, folder, worlds
+        out = Path("stress-output") if in_zoo(given) else folder
+        return policy, task, {"name": file.name, "sha256": digest}, out, worlds

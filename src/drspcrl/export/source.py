@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from drspcrl import zoo
 from drspcrl.errors import InputError
 from drspcrl.policy import POLICY_FILE, Policy, load_policy
 from drspcrl.runfolder.runs import Run, find_runs, read_run
@@ -39,8 +40,8 @@ def read_source(path: str | Path, trust: Collection[str] = ()) -> Source:
     """Read the policy of one run.
 
     Args:
-        path: A run folder, a folder with a single run in it, or a policy file. What is known about
-            a file is read from the run folder it lies in, if it lies in one.
+        path: A run folder, a folder with a single run in it, `zoo:NAME` or a policy file. What is
+            known about a file is read from the run folder it lies in, if it lies in one.
         trust: Environments of the form `module:Id` whose module may be imported to ask for the
             control period and for names.
 
@@ -72,14 +73,15 @@ def middle_and_half(policy: Policy) -> tuple[np.ndarray, np.ndarray]:
 
 
 def policy_file(path: Path) -> Path:
-    """The policy file of a run folder, of a folder with a single run in it, or the file itself.
+    """The policy file of a run folder, a folder with a single run in it, `zoo:NAME`, or itself.
 
     Raises:
         InputError: There is none, or there are several.
     """
+    path = zoo.located(path)
     if not path.is_dir():
         if not path.is_file():
-            raise InputError(f"{path} does not exist; give a run folder or a policy file")
+            raise InputError(f"{path} does not exist; give a run folder, a policy file or zoo:NAME")
         return path
     if (path / POLICY_FILE).is_file():
         return path / POLICY_FILE

@@ -33,6 +33,7 @@ class Collected:
         headlines: By suite and source ("ours", "paper, ...").
         paper: The paper's results where a comparison was asked for.
         command: The command that made the report.
+        note: What whoever made it has to say, shown above everything else.
     """
 
     found: RunSet
@@ -42,6 +43,7 @@ class Collected:
     headlines: Mapping[str, Mapping[str, Headline]]
     paper: Results | None
     command: str
+    note: str = ""
 
     @property
     def tasks(self) -> list[str]:
@@ -69,7 +71,7 @@ class Collected:
         return sum(run.synthetic for run in self.distinct)
 
 
-def collect(source: Path, compare: str | None, command: str) -> Collected:
+def collect(source: Path, compare: str | None, command: str, note: str = "") -> Collected:
     """Read the runs below `source` and do all sums over them."""
     if compare not in (None, "paper"):
         raise InputError(f"cannot compare with {shown(compare)}; give 'paper' or leave it out")
@@ -95,6 +97,7 @@ def collect(source: Path, compare: str | None, command: str) -> Collected:
         headlines={suite: _headlines(r, paper) for suite, r in results.items()},
         paper=paper,
         command=command,
+        note=note,
     )
 
 

@@ -29,6 +29,7 @@ def write_report(
     *,
     compare: str | None = None,
     command: str | None = None,
+    note: str = "",
 ) -> tuple[Skipped, ...]:
     """Write `index.html`, `tables/` and `figures/` for the runs at or below a folder.
 
@@ -39,6 +40,7 @@ def write_report(
         out: Folder of the report.
         compare: "paper" sets the paper's numbers beside ours.
         command: The command shown in the report; made from the arguments unless told.
+        note: What to say at the top of the page, e.g. that it is a demonstration.
 
     Returns:
         The folders that were damaged or half-written, each with the reason.
@@ -48,7 +50,7 @@ def write_report(
     told = command or f"drspcrl report {source} --out {out}" + (
         f" --compare {compare}" if compare else ""
     )
-    collected = collect(source, compare, told)
+    collected = collect(source, compare, told, note)
     out.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from drspcrl.display import brief
 from drspcrl.report.collected import Collected
 from drspcrl.report.escape import plain
 from drspcrl.report.few import FEW
@@ -10,6 +11,8 @@ from drspcrl.report.names import algorithm_label, method_label
 from drspcrl.report.summary import Headline
 from drspcrl.report.table import Number, decimal, value_text
 from drspcrl.statistics import Estimate, Gain
+
+LONGEST_NOTE = 1000
 
 
 def subtitle(collected: Collected) -> str:
@@ -25,12 +28,14 @@ def subtitle(collected: Collected) -> str:
 
 
 def banner(collected: Collected) -> str:
-    """The warning that made-up runs carry; "" where there is none."""
-    if not collected.synthetic:
-        return ""
-    total = len(collected.distinct)
-    which = "All" if collected.synthetic == total else f"{collected.synthetic} of {total}"
-    return f"SYNTHETIC DATA. {which} runs here are made up to try the tools; these are no results."
+    """What stands above everything else: that runs are made up, and whoever's note; "" for none."""
+    parts = [plain(brief(collected.note, LONGEST_NOTE))] if collected.note else []
+    if collected.synthetic:
+        total = len(collected.distinct)
+        which = "All" if collected.synthetic == total else f"{collected.synthetic} of {total}"
+        runs = f"{which} runs here are made up to try the tools; these are no results."
+        parts.insert(0, f"SYNTHETIC DATA. {runs}")
+    return " ".join(parts)
 
 
 def headline_cards(headlines: Mapping[str, Headline]) -> list[dict[str, str]]:
