@@ -18,9 +18,8 @@ import jax
 import numpy as np
 
 from drspcrl.cli.train import parse_settings
-from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
-from drspcrl.training.loop import Loop
+from drspcrl.training.loop import Loop, make_loop
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import member_uncertainty

@@ -95,7 +95,7 @@ model.learn(10**9, callback=Trainee())
 OWN = """
 import jax
 import numpy as np
-from drspcrl.training.build import make_loop
+from drspcrl.training.loop import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import member_uncertainty

@@ -38,6 +38,7 @@ EXAMPLES = {
     "export": "drspcrl export RUN --out policy.onnx",
     "keep": "drspcrl keep DIR --out DIGESTS",
     "solve": "drspcrl solve --mdp frozenlake --divergence kl --budget 1.0",
+    "zoo": "drspcrl zoo",
     "doctor": "drspcrl doctor",
 }
 

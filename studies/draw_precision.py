@@ -26,8 +26,8 @@ from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import SACState, temperature
 from drspcrl.nominal import Strength
-from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
+from drspcrl.training.loop import make_loop
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import member_uncertainty

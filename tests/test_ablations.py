@@ -7,7 +7,7 @@ from drspcrl.curricula.base import to_coordinate
 from drspcrl.divergences import KL
 from drspcrl.errors import InputError
 from drspcrl.presets import ABLATIONS, ablation
-from drspcrl.training.build import ball
+from drspcrl.training.loop import ball
 from drspcrl.training.settings import resolve
 from drspcrl.variants import folder_name, label, parse
 

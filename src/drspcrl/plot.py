@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from drspcrl.errors import InputError
-from drspcrl.report.collected import as_reported
+from drspcrl.report.collected import as_reported, usable
 from drspcrl.report.curves import METRICS, curves_of_runs
-from drspcrl.report.figures.paint import Paint
 from drspcrl.report.figures.pooled import improvement as draw_improvement
 from drspcrl.report.figures.pooled import profiles as draw_profiles
 from drspcrl.report.figures.settings import frontier as draw_frontier
 from drspcrl.report.figures.settings import means, robustness
+from drspcrl.report.figures.style import Paint
 from drspcrl.report.figures.training import METRIC_LABELS, training
 from drspcrl.report.names import (
     TASK_ORDER,
@@ -34,7 +34,6 @@ from drspcrl.report.names import (
 )
 from drspcrl.report.results import Results, results_of_runs
 from drspcrl.report.summary import aggregates
-from drspcrl.report.usable import usable
 from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, read_runs
 
 if TYPE_CHECKING:

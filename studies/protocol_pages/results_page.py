@@ -7,8 +7,7 @@ import numpy as np
 
 from drspcrl.data import cleanrl_returns
 from drspcrl.report.curves import curves_of_runs
-from drspcrl.report.figures.paint import Paint
-from drspcrl.report.figures.style import save
+from drspcrl.report.figures.style import Paint, save
 from drspcrl.report.figures.training import training
 from drspcrl.report.names import (
     TASK_ORDER,
@@ -20,7 +19,7 @@ from drspcrl.report.names import (
 )
 from drspcrl.report.results import NOMINAL, Group, Results, restricted
 from drspcrl.report.summary import group_means
-from drspcrl.report.table_formats import to_markdown
+from drspcrl.report.table import to_markdown
 from drspcrl.report.tables import comparison_table
 from drspcrl.statistics import headline_gain, mean_interval
 from protocol_pages.evidence import FOCUS, KINDS, SEVEN, Evidence, group_title

@@ -9,10 +9,14 @@ from scipy.special import polygamma
 
 from drspcrl.report.results import Group, Results
 from drspcrl.statistics import Estimate, gain_by_chance, headline_gain, missing
-from drspcrl.statistics.bootstrap import percentile_interval, resample
 from drspcrl.statistics.chance import exchanged, known_to_differ
-from drspcrl.statistics.gain import GAIN_REPLICATES, gains_over_the_best, mean_where_defined
-from drspcrl.statistics.groups import count_runs
+from drspcrl.statistics.estimate import percentile_interval, resample
+from drspcrl.statistics.gain import (
+    GAIN_REPLICATES,
+    count_runs,
+    gains_over_the_best,
+    mean_where_defined,
+)
 
 Scores = Mapping[Group, Mapping[str, np.ndarray]]
 """(algorithm, task) → method → [runs, settings]."""

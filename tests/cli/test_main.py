@@ -3,8 +3,7 @@
 import pytest
 
 import drspcrl
-from drspcrl.cli import COMMANDS, main
-from drspcrl.cli.mistakes import condense
+from drspcrl.cli import COMMANDS, condense, main
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from drspcrl.divergences import KL, Divergence
 from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
 from drspcrl.tabular import make_instance, robust_value_iteration
-from drspcrl.tabular.metric import hop_distance
+from drspcrl.tabular.mdp import hop_distance
 from drspcrl.tabular.solvers import nominal_return
 
 QUICK: dict[str, Any] = {"points": 3, "iterations": 25}

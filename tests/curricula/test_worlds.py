@@ -11,7 +11,7 @@ from curriculum_signals import QUIET
 from drspcrl.curricula import Curriculum, SelfPaced, Signal, curriculum
 from drspcrl.curricula.accel import value_loss
 from drspcrl.errors import InputError
-from drspcrl.training.build import ball
+from drspcrl.training.loop import ball
 from drspcrl.training.settings import resolve
 
 ITERATIONS = 20

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from drspcrl.envs import task_names
-from drspcrl.envs.simulator import TASKS, load_model
-from drspcrl.envs.starts import Starts
+from drspcrl.envs.simulator import TASKS, Starts, load_model
 from drspcrl.envs.tasks import HALF_CHEETAH
 from drspcrl.physics.streams import generator
 

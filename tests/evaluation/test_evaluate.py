@@ -10,7 +10,7 @@ import pytest
 from drspcrl.errors import InputError
 from drspcrl.evaluation import Suite, episode_seed, evaluate
 from drspcrl.evaluation.actor import BLOCK
-from drspcrl.evaluation.queue import Job
+from drspcrl.evaluation.rollout import Job
 from drspcrl.perturbations import Perturbation, wrap
 
 EVERY_KIND = Suite(

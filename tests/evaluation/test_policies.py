@@ -6,7 +6,7 @@ import pytest
 from drspcrl.errors import InputError
 from drspcrl.evaluation import Suite, evaluate, evaluate_policies
 from drspcrl.evaluation.actor import BLOCK
-from drspcrl.evaluation.queue import Job
+from drspcrl.evaluation.rollout import Job
 from drspcrl.perturbations import Perturbation
 
 ONE = Suite("one", [None])

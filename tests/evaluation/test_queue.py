@@ -1,8 +1,8 @@
 """The order in which episodes are played."""
 
 from drspcrl.evaluation.actor import BLOCK
-from drspcrl.evaluation.queue import Job, Queue
-from drspcrl.evaluation.suite_file import load_suite
+from drspcrl.evaluation.rollout import Job, Queue
+from drspcrl.evaluation.suite import load_suite
 
 ROWS = load_suite("quick").rows
 EPISODES = 3

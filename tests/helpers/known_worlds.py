@@ -13,8 +13,8 @@ from drspcrl.learners.networks import Layer, Network
 from drspcrl.learners.ppo import value_of
 from drspcrl.learners.privileged import Privileged
 from drspcrl.learners.replay import Batch
-from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
+from drspcrl.training.loop import make_loop
 from drspcrl.training.settings import resolve
 from drspcrl.worlds import EpisodeWorlds, WorldModel, declared, world_model
 from drspcrl.worlds.declare import KINDS

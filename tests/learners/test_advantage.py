@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from drspcrl.learners.advantage import gae, standardise
+from drspcrl.learners.surrogate import gae, standardise
 
 
 def test_by_hand():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mujoco.batch import Batch, SimulationError
 
-from drspcrl.envs.humanoid import Humanoid
 from drspcrl.envs.simulator import load_model
+from drspcrl.envs.tasks import Humanoid
 from drspcrl.errors import InputError
 from drspcrl.physics.engine import mujoco
 from drspcrl.physics.pool import Pool

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from drspcrl.report.figures.paint import Point, interval_words
-from drspcrl.report.figures.style import brief, fit, short_number
+from drspcrl.report.figures.style import Point, brief, fit, interval_words, short_number
 from drspcrl.statistics import Estimate
 
 

@@ -9,8 +9,7 @@ from report_runs import below_zero, foreign_run
 
 from drspcrl.report.collected import collect
 from drspcrl.report.few import are_few
-from drspcrl.report.methods import method_words
-from drspcrl.report.names import is_own_method, looks
+from drspcrl.report.names import is_own_method, looks, method_words
 from drspcrl.report.results import results_of_runs
 from drspcrl.report.summary import headline
 from drspcrl.runfolder.runs import read_runs

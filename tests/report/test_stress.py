@@ -10,7 +10,7 @@ import spiral
 from drspcrl.evaluation.stress import stress
 from drspcrl.report.collected import collect
 from drspcrl.report.page import render_page
-from drspcrl.report.stress import COLUMNS, stress_table
+from drspcrl.report.tables import COLUMNS, stress_table
 from drspcrl.runfolder.runs import read_runs
 
 

@@ -11,8 +11,17 @@ import pytest
 from drspcrl.report import escape
 from drspcrl.report.names import slugs
 from drspcrl.report.results import results_of_paper
-from drspcrl.report.table import Column, Number, Row, Table, decimal, ranked
-from drspcrl.report.table_formats import to_csv, to_latex, to_markdown
+from drspcrl.report.table import (
+    Column,
+    Number,
+    Row,
+    Table,
+    decimal,
+    ranked,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 from drspcrl.report.tables import comparison_table, results_table
 from drspcrl.statistics import Estimate, missing
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from drspcrl.cli import main
-from drspcrl.report.collected import collect
-from drspcrl.report.usable import MOST_KINDS, MOST_SETTINGS
+from drspcrl.report.collected import MOST_KINDS, MOST_SETTINGS, collect
 from synthetic_runs import write_run
 
 HEADER = "perturbation,level,episode,return,length\n"

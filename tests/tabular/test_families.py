@@ -9,7 +9,6 @@ from drspcrl.errors import InputError
 from drspcrl.tabular import (
     MDP,
     WorldFamily,
-    check_law_envelope,
     garnet,
     hull_values,
     mean_return,
@@ -20,6 +19,7 @@ from drspcrl.tabular import (
     worst_law,
 )
 from drspcrl.tabular.solvers import nominal_return
+from theory import check_law_envelope
 
 WORLDS = 6
 PLACES = np.random.default_rng(3).normal(size=(WORLDS, 2))

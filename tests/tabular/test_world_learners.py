@@ -18,7 +18,7 @@ from drspcrl.tabular import (
     worst_law,
 )
 from drspcrl.tabular.self_paced import softmax
-from drspcrl.tabular.world_learners import law_gradient
+from drspcrl.tabular.world_pacing import law_gradient
 
 CROSSINGS = crossings()
 PLANK, BRIDGE, ROAD = range(3)

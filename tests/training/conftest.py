@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from drspcrl.training import TrainConfig, train
-from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
+from drspcrl.training.loop import make_loop
 from drspcrl.training.settings import resolve
 
 SMALL = {

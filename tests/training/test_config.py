@@ -278,8 +278,8 @@ def test_estimates_count_the_noise_draws(algorithm, changes, each):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", LEARNERS)
 def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
-    from drspcrl.training.build import make_loop
     from drspcrl.training.collector import Collector
+    from drspcrl.training.loop import make_loop
     from drspcrl.training.settings import resolve
     from drspcrl.training.transitions import member_uncertainty
 

@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import jax, numpy as np
-from drspcrl.training.build import make_loop
+from drspcrl.training.loop import make_loop
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import resolve
 

@@ -65,8 +65,8 @@ def test_ppo_balances_the_inverted_pendulum(tmp_path):
 @pytest.mark.slow
 def test_robust_ppo_balances_the_inverted_pendulum_under_noise():
     """Three members meet nominal noise, at ε = 0, .3 and 1; the first of four is vanilla."""
-    from drspcrl.training.build import make_loop
     from drspcrl.training.collector import Collector, TrainEvaluator
+    from drspcrl.training.loop import make_loop
     from drspcrl.training.settings import resolve
     from drspcrl.training.transitions import member_uncertainty
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL
-from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
+from drspcrl.training.loop import make_loop
 from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import member_uncertainty
 

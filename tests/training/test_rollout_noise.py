@@ -8,8 +8,8 @@ import pytest
 
 from drspcrl.nominal import Scales, Strength
 from drspcrl.nominal.noise import KINDS
-from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
+from drspcrl.training.loop import make_loop
 from drspcrl.training.settings import resolve
 
 SEEDS, STEPS = (3, 3, 3), 640

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from drspcrl.training.build import make_loop
 from drspcrl.training.collector import Collector
+from drspcrl.training.loop import make_loop
 from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import member_uncertainty
 

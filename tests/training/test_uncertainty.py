@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from drspcrl.errors import InputError
-from drspcrl.training.build import ball, no_uncertainty
+from drspcrl.training.loop import ball, no_uncertainty
 from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import member_uncertainty, transitions_of, warn_if_unwise
 

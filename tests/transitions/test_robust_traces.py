@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL
-from drspcrl.learners.advantage import gae, worst_case_traces
+from drspcrl.learners.surrogate import gae, worst_case_traces
 from drspcrl.tabular import MDP, robust_policy_evaluation
 
 DISCOUNT, TRACE, RADIUS, STAY = 0.99, 0.95, 0.5, 0.95

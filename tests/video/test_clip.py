@@ -9,9 +9,8 @@ from gymnasium.spaces import Box
 from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation
 from drspcrl.video import render
-from drspcrl.video.clip import in_words
+from drspcrl.video.clip import Picture, in_words
 from drspcrl.video.episodes import Player
-from drspcrl.video.picture import Picture
 
 SIZE = (120, 80)
 LINE = 16  # of text, at this size

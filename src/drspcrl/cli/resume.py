@@ -28,8 +28,7 @@ class Resume:
 
     def run(self) -> None:
         """Go on; exit with code 1 if a run diverged."""
-        from drspcrl.cli.outcome import show
-        from drspcrl.cli.say import console
+        from drspcrl.cli.say import console, show
         from drspcrl.training.resuming import resume
 
         show(resume(self.dir, self.steps, self.time_limit, console(), self.trust))

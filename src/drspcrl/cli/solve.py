@@ -142,7 +142,7 @@ class Solve:
 def make_divergence(name: str, mdp: MDP | SparseMDP) -> Divergence:
     """The named ball; a Wasserstein ball measures distance in hops of this MDP."""
     from drspcrl.divergences.registry import divergence_class
-    from drspcrl.tabular.metric import hop_distance
+    from drspcrl.tabular.mdp import hop_distance
 
     return divergence_class(name).between_states(lambda: hop_distance(mdp))
 

@@ -109,7 +109,7 @@ class Stress:
 
     def _run_folder(self, given: Path) -> "tuple[Policy, str, dict[str, Any], Path, Any]":
         from drspcrl.errors import InputError
-        from drspcrl.evaluation.foreign import foreign_source, named_policy
+        from drspcrl.evaluation.folders import foreign_source, named_policy
         from drspcrl.named import import_trusted, refuse_imports
         from drspcrl.policy import POLICY_FILE, load_policy
         from drspcrl.runfolder.runs import read_run

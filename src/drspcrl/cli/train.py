@@ -70,8 +70,7 @@ class Train(TrainConfig):
 
     def run(self) -> None:
         """Train; exit with code 1 if a run diverged."""
-        from drspcrl.cli.outcome import show
-        from drspcrl.cli.say import console
+        from drspcrl.cli.say import console, show
         from drspcrl.training.run import train
 
         show(train(self, console()))

@@ -8,18 +8,18 @@ _EXPORTS = {
     "CURRICULA": "drspcrl.curricula.registry",
     "METHODS": "drspcrl.curricula.registry",
     "Accel": "drspcrl.curricula.accel",
-    "Constant": "drspcrl.curricula.constant",
+    "Constant": "drspcrl.curricula.schedules",
     "Curriculum": "drspcrl.curricula.base",
     "CurriculumSettings": "drspcrl.config.curricula",
-    "Linear": "drspcrl.curricula.linear",
-    "RandomRadius": "drspcrl.curricula.domain_randomization",
+    "Linear": "drspcrl.curricula.schedules",
+    "RandomRadius": "drspcrl.curricula.schedules",
     "SelfPaced": "drspcrl.curricula.self_paced",
     "Setup": "drspcrl.curricula.base",
-    "Signal": "drspcrl.curricula.signal",
+    "Signal": "drspcrl.curricula.base",
     "Space": "drspcrl.curricula.space",
     "State": "drspcrl.curricula.base",
     "WorldCurriculumSettings": "drspcrl.config.curricula",
-    "Yoked": "drspcrl.curricula.yoked",
+    "Yoked": "drspcrl.curricula.schedules",
     "curriculum": "drspcrl.curricula.registry",
     "maker_of": "drspcrl.curricula.registry",
 }
@@ -47,15 +47,11 @@ __all__ = [
 if TYPE_CHECKING:
     from drspcrl.config.curricula import CurriculumSettings, WorldCurriculumSettings
     from drspcrl.curricula.accel import Accel
-    from drspcrl.curricula.base import Curriculum, Setup, State
-    from drspcrl.curricula.constant import Constant
-    from drspcrl.curricula.domain_randomization import RandomRadius
-    from drspcrl.curricula.linear import Linear
+    from drspcrl.curricula.base import Curriculum, Setup, Signal, State
     from drspcrl.curricula.registry import CURRICULA, METHODS, curriculum, maker_of
+    from drspcrl.curricula.schedules import Constant, Linear, RandomRadius, Yoked
     from drspcrl.curricula.self_paced import SelfPaced
-    from drspcrl.curricula.signal import Signal
     from drspcrl.curricula.space import Space
-    from drspcrl.curricula.yoked import Yoked
 
 
 def __getattr__(name: str) -> Any:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from drspcrl.curricula.base import Setup, State, generator
-from drspcrl.curricula.signal import Array, Signal, reward_unit
+from drspcrl.curricula.base import Array, Setup, Signal, State, generator, reward_unit
 
 if TYPE_CHECKING:
     from drspcrl.divergences import Divergence

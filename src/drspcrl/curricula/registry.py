@@ -19,23 +19,23 @@ METHODS = Registry(
     "method",
     {
         "vanilla": Entry(
-            f"{_ROOM}.constant:vanilla", "Vanilla", "the plain learner in the plain simulator"
+            f"{_ROOM}.schedules:vanilla", "Vanilla", "the plain learner in the plain simulator"
         ),
         "nominal": Entry(
-            f"{_ROOM}.constant:nominal", "Nominal", "transitions: the noise, without an adversary"
+            f"{_ROOM}.schedules:nominal", "Nominal", "transitions: the noise, without an adversary"
         ),
         "probes_only": Entry(
-            f"{_ROOM}.constant:probes_only", "Probes only", "worlds: radius 0 but for the probes"
+            f"{_ROOM}.schedules:probes_only", "Probes only", "worlds: radius 0 but for the probes"
         ),
         "fixed": Entry(
-            f"{_ROOM}.constant:fixed",
+            f"{_ROOM}.schedules:fixed",
             "Fixed",
             "the whole budget from the start; in worlds what practitioners call domain "
             "randomization",
         ),
-        "linear": Entry(f"{_ROOM}.linear:linear", "Linear", "ε grows evenly to the budget"),
+        "linear": Entry(f"{_ROOM}.schedules:linear", "Linear", "ε grows evenly to the budget"),
         "domain_randomization": Entry(
-            f"{_ROOM}.domain_randomization:domain_randomization",
+            f"{_ROOM}.schedules:domain_randomization",
             "Dom. Rand.",
             "the paper's random ε, drawn anew each iteration",
         ),
@@ -47,18 +47,20 @@ METHODS = Registry(
             "the agent's own marginal cost of robustness decides how fast ε grows",
         ),
         "linear_radius": Entry(
-            f"{_ROOM}.linear:linear_radius", "Linear √ε", "√ε grows evenly: a control"
+            f"{_ROOM}.schedules:linear_radius", "Linear √ε", "√ε grows evenly: a control"
         ),
-        "yoked": Entry(f"{_ROOM}.yoked:yoked", "Yoked", "replays self_paced's mean ε: a control"),
+        "yoked": Entry(
+            f"{_ROOM}.schedules:yoked", "Yoked", "replays self_paced's mean ε: a control"
+        ),
         # Baselines that change the simulator instead of the backup: radius 0, as vanilla.
         "noise_training": Entry(
-            f"{_ROOM}.constant:vanilla", "Noise training", "random actions and sensor noise"
+            f"{_ROOM}.schedules:vanilla", "Noise training", "random actions and sensor noise"
         ),
         "physics_randomization": Entry(
-            f"{_ROOM}.constant:vanilla", "Physics rand.", "random physics parameters"
+            f"{_ROOM}.schedules:vanilla", "Physics rand.", "random physics parameters"
         ),
         "wr2l": Entry(
-            f"{_ROOM}.constant:vanilla", "WR2L", "an adversary in a Wasserstein ball (with ppo)"
+            f"{_ROOM}.schedules:vanilla", "WR2L", "an adversary in a Wasserstein ball (with ppo)"
         ),
     },
 )

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from drspcrl.config.curricula import WorldCurriculumSettings
-from drspcrl.curricula.base import Setup, State, generator, to_coordinate, to_radius
-from drspcrl.curricula.signal import LEAST_REWARD_SCALE, Signal, reward_unit
+from drspcrl.curricula.base import (
+    LEAST_REWARD_SCALE,
+    Setup,
+    Signal,
+    State,
+    generator,
+    reward_unit,
+    to_coordinate,
+    to_radius,
+)
 from drspcrl.errors import InputError
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from drspcrl.curricula.base import Setup, State
-from drspcrl.curricula.signal import Signal
+from drspcrl.curricula.base import Setup, Signal, State
 
 
 @dataclass(frozen=True)

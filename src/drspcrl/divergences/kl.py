@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from drspcrl.divergences.base import Divergence, Solution, concentrated, least_mass
-from drspcrl.divergences.root import increasing_root, root_in_steps
+from drspcrl.divergences.f_divergence import increasing_root, root_in_steps
 
 LARGEST_LOG_TILT = (
     44.0  # past it, no two values in [0, 1] differ enough in floating point to matter

@@ -12,8 +12,8 @@ _EXPORTS = {
     "evaluate": "drspcrl.evaluation.evaluator",
     "evaluate_policies": "drspcrl.evaluation.evaluator",
     "evaluate_runs": "drspcrl.evaluation.folders",
-    "load_suite": "drspcrl.evaluation.suite_file",
-    "SUITES": "drspcrl.evaluation.suite_file",
+    "load_suite": "drspcrl.evaluation.suite",
+    "SUITES": "drspcrl.evaluation.suite",
 }
 
 __all__ = [
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from drspcrl.evaluation.actor import Policy
     from drspcrl.evaluation.evaluator import Outcome, evaluate, evaluate_policies
     from drspcrl.evaluation.folders import evaluate_runs
-    from drspcrl.evaluation.suite import Suite, episode_seed
-    from drspcrl.evaluation.suite_file import SUITES, load_suite
+    from drspcrl.evaluation.suite import SUITES, Suite, episode_seed, load_suite
     from drspcrl.evaluation.table import EvaluationTable
 
 

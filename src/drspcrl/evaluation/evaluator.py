@@ -1,4 +1,7 @@
-"""`evaluate`: one policy or many, every setting of a suite, many episodes each, as one batch."""
+"""`evaluate`: one policy or many, every setting of a suite, many episodes each, as one batch.
+
+With each result comes a record of everything that decides it except the policy.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,13 +18,12 @@ from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import BLOCK, Actor, Policy
 from drspcrl.evaluation.progress import Progress, Show, progress
-from drspcrl.evaluation.queue import Queue
-from drspcrl.evaluation.record import record
-from drspcrl.evaluation.rollout import Episode, Failure, Rollout
-from drspcrl.evaluation.suite import Row, Suite
-from drspcrl.evaluation.suite_file import load_suite
+from drspcrl.evaluation.rollout import Episode, Failure, Queue, Rollout
+from drspcrl.evaluation.suite import Row, Suite, load_suite
 from drspcrl.evaluation.table import EvaluationTable
 from drspcrl.perturbations.kernel import NotInTaskError
+from drspcrl.physics.components import DEFAULT_PARAMETERS
+from drspcrl.versions import versions_of
 
 _SIMULATIONS_IN_PROCESS = 32
 
@@ -235,3 +237,45 @@ def _table(episodes: list[Episode], info: Mapping[str, Any]) -> EvaluationTable:
         length=np.array([episode.length for episode in episodes]),
         info={**info, "diverged": lost},
     )
+
+
+FORMAT_VERSION = 1
+# MuJoCo's version changes trajectories; the others may.
+_PACKAGES = ("drspcrl", "gymnasium", "mujoco", "numpy")
+
+
+def record(
+    env: BatchEnv,
+    name: str | Callable[[], gymnasium.Env],
+    suite: Suite,
+    left_out: Mapping[str, str],
+    **request: Any,
+) -> dict[str, Any]:
+    """Everything that decides a table except the policy, as plain data."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "env": name if isinstance(name, str) else _name_of(name),
+        "suite": suite.name,
+        **({"statistic": suite.statistic} if suite.statistic != "mean" else {}),
+        "settings": list(suite.labels),
+        **({"left_out": dict(left_out)} if left_out else {}),
+        **request,
+        "versions": versions_of(_PACKAGES),
+        "physics": _physics(env),
+    }
+
+
+def _name_of(factory: Callable[[], gymnasium.Env]) -> str:
+    return getattr(factory, "__qualname__", type(factory).__qualname__)
+
+
+def _physics(env: BatchEnv) -> dict[str, Any] | None:
+    """The components of the model, and which of them the perturbation `environment` scales."""
+    physics = env.simulation.physics
+    if physics is None:
+        return None
+    families = {name.split(":")[0] for name in physics.names}
+    return {
+        "environment_parameters": [name for name in DEFAULT_PARAMETERS if name in families],
+        "nominal": dict(zip(physics.names, physics.nominal.tolist(), strict=True)),
+    }

@@ -1,4 +1,7 @@
-"""Evaluate run folders: find them, leave out what is done, write every result where it belongs."""
+"""Evaluate run folders: find them, leave out what is done, write every result where it belongs.
+
+A folder's policy is its own, or one that the user or the folder names as `module:function`.
+"""
 
 import hashlib
 import os
@@ -8,19 +11,65 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from drspcrl import named
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import check_numbers, evaluate_policies
-from drspcrl.evaluation.foreign import foreign_source, named_policy
 from drspcrl.evaluation.parallel import Work, in_processes, processes_for
 from drspcrl.evaluation.progress import Progress, Show, progress
 from drspcrl.evaluation.random_return import random_return
-from drspcrl.evaluation.suite import Suite
-from drspcrl.evaluation.suite_file import load_suite
+from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
 from drspcrl.files import read_bytes, remove_asides
 from drspcrl.named import import_trusted, refuse_imports
 from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, find_runs, read_run
+
+
+def load_function(name: str) -> Policy:
+    """Import the policy that `module:function` names; only for names that the user has typed.
+
+    The module is looked for in the working directory, too.
+
+    Raises:
+        InputError: Another form, no such module, or nothing of that name in it.
+    """
+    try:
+        module, attribute = named.split(name)
+    except InputError:
+        raise InputError(
+            f"--policy is {name!r}; give module:function, where the function takes observations "
+            "[n, …] and returns actions [n, …], or a file that Stable-Baselines3 saved (.zip)"
+        ) from None
+    found = named.attribute_of(named.module_of(name), attribute)
+    if found is None:
+        raise InputError(
+            f"--policy {name}: module {module} has no {attribute}; give module:function"
+        )
+    return found
+
+
+def foreign_source(run: Run) -> str | None:
+    """Where a policy from elsewhere comes from; None for a run that must have a policy file."""
+    told = run.info.get("foreign")
+    source = told.get("policy") if run.foreign and isinstance(told, dict) else None
+    return source if isinstance(source, str) else None
+
+
+def named_policy(run: Run, source: str, trust: Collection[str]) -> Policy:
+    """The policy that a run folder names as `module:function`.
+
+    Raises:
+        InputError: its module is not trusted, or it was a file, which is elsewhere.
+    """
+    if ":" not in source:
+        raise InputError(
+            f"its policy is {brief(source, 100)}, which is not kept here; evaluate it with "
+            f"--policy and the file, --name {shown(run.method)}"
+        )
+    named.refuse_imports(source, trust)
+    return load_function(source)
+
 
 # What makes an evaluation another one; versions and the like are recorded, not compared.
 _REQUEST = ("settings", "episodes", "seed", "deterministic", "clip", "policy_sha256")

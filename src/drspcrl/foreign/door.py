@@ -16,7 +16,7 @@ from drspcrl.display import brief, shown
 from drspcrl.envs import make
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy as AnyPolicy
-from drspcrl.evaluation.foreign import load_function
+from drspcrl.evaluation.folders import load_function
 from drspcrl.files import read_bytes
 from drspcrl.foreign import trusted
 from drspcrl.foreign.stable_baselines import Normaliser, policy_of, read_saved

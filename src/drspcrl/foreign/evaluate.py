@@ -16,8 +16,7 @@ from drspcrl.evaluation.evaluator import check_numbers, evaluate
 from drspcrl.evaluation.folders import RunResult, kept_result, result_path
 from drspcrl.evaluation.progress import Show
 from drspcrl.evaluation.random_return import with_random_return
-from drspcrl.evaluation.suite import Suite
-from drspcrl.evaluation.suite_file import load_suite
+from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.files import make_folder, remove_own, write_durably
 from drspcrl.foreign.door import Foreign, is_file, load_foreign
 from drspcrl.policy import POLICY_FILE, save_policy

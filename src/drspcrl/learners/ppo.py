@@ -18,7 +18,6 @@ from jax import Array, lax
 from drspcrl.config.learners import PPOSettings
 from drspcrl.learners import adam, gaussian, networks, normalization
 from drspcrl.learners.actor_critic import known_at_first
-from drspcrl.learners.advantage import gae, worst_case_traces
 from drspcrl.learners.base import network_policy
 from drspcrl.learners.experience import ActOutput, Rollout
 from drspcrl.learners.networks import Network
@@ -29,10 +28,12 @@ from drspcrl.learners.surrogate import (
     Parameters,
     PPOHyper,
     TrainingBatch,
+    gae,
     loss,
     policy,
     shuffled,
     state_value,
+    worst_case_traces,
 )
 from drspcrl.learners.uncertainty import Ahead, Plain, Uncertainty, Value
 from drspcrl.policy import Policy

@@ -9,7 +9,7 @@ _EXPORTS = {
     "Noise": "drspcrl.nominal.noise",
     "NominalModel": "drspcrl.nominal.base",
     "Scales": "drspcrl.nominal.base",
-    "Single": "drspcrl.nominal.single",
+    "Single": "drspcrl.nominal.noise",
     "Strength": "drspcrl.nominal.base",
     "Transition": "drspcrl.nominal.base",
 }
@@ -18,8 +18,7 @@ __all__ = ["Draws", "Noise", "NominalModel", "Scales", "Single", "Strength", "Tr
 
 if TYPE_CHECKING:
     from drspcrl.nominal.base import Draws, NominalModel, Scales, Strength, Transition
-    from drspcrl.nominal.noise import Noise
-    from drspcrl.nominal.single import Single
+    from drspcrl.nominal.noise import Noise, Single
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ NOMINAL_MODELS = Registry(
             "drspcrl.nominal.noise:Noise", "noise", "the simulator with small Gaussian noise"
         ),
         "single": Entry(
-            "drspcrl.nominal.single:Single", "single", "the one stored next state, read literally"
+            "drspcrl.nominal.noise:Single", "single", "the one stored next state, read literally"
         ),
     },
 )

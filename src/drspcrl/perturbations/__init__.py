@@ -8,8 +8,8 @@ _EXPORTS = {
     "PERTURBATIONS": "drspcrl.perturbations.setting",
     "ActionDelay": "drspcrl.perturbations.action",
     "ActionNoise": "drspcrl.perturbations.action",
-    "ExternalPush": "drspcrl.perturbations.push",
-    "Gusts": "drspcrl.perturbations.gusts",
+    "ExternalPush": "drspcrl.perturbations.forces",
+    "Gusts": "drspcrl.perturbations.forces",
     "ObservationBias": "drspcrl.perturbations.observation",
     "ObservationDropout": "drspcrl.perturbations.observation",
     "ObservationNoise": "drspcrl.perturbations.observation",
@@ -54,14 +54,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from drspcrl.perturbations.action import ActionDelay, ActionNoise
-    from drspcrl.perturbations.gusts import Gusts
+    from drspcrl.perturbations.forces import ExternalPush, Gusts
     from drspcrl.perturbations.observation import (
         ObservationBias,
         ObservationDropout,
         ObservationNoise,
     )
     from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale, PhysicsValue
-    from drspcrl.perturbations.push import ExternalPush
     from drspcrl.perturbations.setting import (
         PERTURBATIONS,
         Perturbation,

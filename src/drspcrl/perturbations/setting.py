@@ -40,8 +40,8 @@ PERTURBATIONS = Registry(
         "value": Entry(
             f"{_ROOM}.physics:PhysicsValue", "Physics value", "one number of the model set, alone"
         ),
-        "push": Entry(f"{_ROOM}.push:ExternalPush", "Push", "pushes of the torso, now and then"),
-        "gusts": Entry(f"{_ROOM}.gusts:Gusts", "Gusts", "random forces on every body"),
+        "push": Entry(f"{_ROOM}.forces:ExternalPush", "Push", "pushes of the torso, now and then"),
+        "gusts": Entry(f"{_ROOM}.forces:Gusts", "Gusts", "random forces on every body"),
         "action_delay": Entry(
             f"{_ROOM}.action:ActionDelay", "Action delay", "actions arrive steps later"
         ),

@@ -1,13 +1,119 @@
-"""The report's tables: the paper's, ours beside the paper's, means over settings, the summary."""
+"""The report's tables: the paper's, ours beside it, means, the summary, what `stress` found."""
 
-from collections.abc import Mapping, Sequence
-from math import nan
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
 
-from drspcrl.report.names import algorithm_label, method_label, perturbation_label
+from drspcrl.display import brief
+from drspcrl.errors import InputError
+from drspcrl.files import read_bytes
+from drspcrl.reading import parse_json
+from drspcrl.report.collected import Collected, Made
+from drspcrl.report.escape import plain
+from drspcrl.report.figures import suite_suffixes
+from drspcrl.report.names import (
+    algorithm_label,
+    method_label,
+    method_words,
+    ordered_methods,
+    perturbation_label,
+    slugs,
+)
 from drspcrl.report.results import NOMINAL, Results, Setting
 from drspcrl.report.summary import Aggregates, Headline, group_means
 from drspcrl.report.table import Column, Number, Row, Table, ranked, seeds_text
+from drspcrl.runfolder.runs import Run
 from drspcrl.statistics import Estimate, Gain, missing
+
+FILE, KIND, FORMAT_VERSION = "stress.json", "drspcrl stress", 1
+COLUMNS = (
+    *("run", "nominal return", "fails below", "nearest failing world (tolerances)"),
+    *("what it consists of", "worst world within", "return there"),
+)
+_PARTS = 3
+_LARGEST = 1 << 24  # bytes
+
+
+@dataclass(frozen=True)
+class StressTable:
+    """The rows, as texts, and what could not be read.
+
+    Attributes:
+        rows: one for each run that was stressed, its cells in the order of `COLUMNS`.
+        notes: one line for each damaged file.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+
+def stress_table(runs: Sequence[Run]) -> StressTable:
+    """Read what stands beside the runs."""
+    rows, notes = [], []
+    order = ordered_methods(run.method for run in runs)
+    for run in sorted(runs, key=lambda r: (r.environment, r.algorithm, order.index(r.method))):
+        path = run.path / FILE
+        if not path.is_file():
+            continue
+        try:
+            rows.append(_row(run, _read(path)))
+        except InputError as error:
+            notes.append(plain(f"{path}: {error}"))
+    return StressTable(tuple(rows), tuple(notes))
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content = parse_json(read_bytes(path, most=_LARGEST))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {brief(error)}") from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise InputError("is no result of drspcrl stress")
+    version = content.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError(f"has format_version {version!r}, and this version reads {FORMAT_VERSION}")
+    return content
+
+
+def _row(run: Run, found: Mapping[str, Any]) -> tuple[str, ...]:
+    try:
+        nearest, worst, question = found["nearest"], found["worst"], found["question"]
+        reach, within = float(question["reach"]), float(question["within"])
+        near = f"none within {reach:g}" if nearest is None else f"{float(nearest['distance']):.3g}"
+        cells = (
+            ", ".join((run.environment, algorithm_label(run.algorithm), method_label(run.method)))
+            + f", seed {run.seed}",
+            _estimate(found["nominal"]),
+            f"{float(found['limit_return']):.4g}",
+            near,
+            "–" if nearest is None else _parts(nearest["values"]),
+            f"{within:g}: {_parts(worst['values'])}",
+            _estimate(worst["return"]),
+        )
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise InputError("is damaged: something that stress writes is missing") from None
+    return tuple(plain(cell) for cell in cells)
+
+
+def _parts(values: Sequence[Mapping[str, Any]]) -> str:
+    """The coordinates that differ most, in the user's units."""
+    largest = sorted(values, key=lambda v: -abs(float(v["tolerances"])))[:_PARTS]
+    told = [
+        f"{v['name']} {float(v['value']):.3g}{' ×' if v['unit'] == '× nominal' else ''}"
+        for v in largest
+        if float(v["tolerances"]) != 0
+    ]
+    return ", ".join(told) or "the simulator itself"
+
+
+def _estimate(estimate: Mapping[str, Any]) -> str:
+    mean = float(estimate["mean"])
+    ends = [float("nan") if estimate[k] is None else float(estimate[k]) for k in ("low", "high")]
+    interval = f" [{ends[0]:.4g}, {ends[1]:.4g}]" if all(map(isfinite, ends)) else ""
+    return f"{mean:.4g}{interval}"
+
 
 FORM = "Best bold, second underlined, half-width of the 95% interval (Student t) in brackets."
 
@@ -153,3 +259,49 @@ def _left_out(results: Results) -> str:
 
 def _shared(names: Sequence[str], others: Sequence[str]) -> list[str]:
     return [name for name in names if name in set(others)]
+
+
+ENDINGS = ("csv", "md", "tex")
+METHODS_CAPTION = "What each method is."
+STRESS_CAPTION = (
+    "Where policies break, found by drspcrl stress: the nearest failing world, and the worst one "
+    "within a radius, in units of the declared tolerances."
+)
+
+
+def all_tables(collected: Collected) -> list[tuple[Table, Made]]:
+    """Every table that has a row, and where it goes."""
+    suites = [found for suite in collected.results for found in _of_suite(collected, suite)]
+    return [(table, made) for table, made in (*suites, *_of_runs(collected)) if table.rows]
+
+
+def _of_suite(collected: Collected, suite: str) -> Iterator[tuple[Table, Made]]:
+    results, suffix = collected.results[suite], suite_suffixes(list(collected.results))[suite]
+
+    def placed(table: Table, kind: str, title: str, algorithm: str | None = None):
+        if algorithm is not None:
+            title = f"{title}, {algorithm_label(algorithm)}"
+        return table, Made("tables", table.name, kind, title, ENDINGS, algorithm, suite)
+
+    for algorithm, file in slugs(results.algorithms).items():
+        table = results_table(results, algorithm, f"results-{file}{suffix}")
+        yield placed(table, "results", "Return in every setting", algorithm)
+        if collected.paper is not None:
+            table = comparison_table(results, collected.paper, algorithm, f"paper-{file}{suffix}")
+            yield placed(table, "paper", "Beside the paper", algorithm)
+    yield placed(means_table(results, f"means{suffix}"), "means", "Means over settings")
+    table = aggregates_table(collected.aggregates[suite], f"aggregates{suffix}")
+    yield placed(table, "aggregates", "Interquartile means of pooled scores")
+    if collected.headlines[suite]:
+        table = summary_table(collected.headlines[suite], f"summary{suffix}")
+        yield placed(table, "summary", "Gains and wins")
+
+
+def _of_runs(collected: Collected) -> Iterator[tuple[Table, Made]]:
+    """Tables of words: what the methods are, and what stress found."""
+    words = [Row((one.label, one.words), ()) for one in method_words(collected.found.runs)]
+    table = Table("methods", METHODS_CAPTION, ("Method", "What it is"), (), tuple(words))
+    yield table, Made("tables", "methods", "methods", "What each method is", ENDINGS)
+    rows = tuple(Row(row, ()) for row in stress_table(collected.distinct).rows)
+    table = Table("stress", STRESS_CAPTION, COLUMNS, (), rows)
+    yield table, Made("tables", "stress", "stress", "Where policies break", ENDINGS)

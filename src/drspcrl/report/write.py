@@ -10,13 +10,12 @@ from drspcrl import __version__
 from drspcrl.errors import InputError
 from drspcrl.files import read_text
 from drspcrl.reading import MOST_JSON, parse_json
-from drspcrl.report.collected import Collected, collect
+from drspcrl.report.collected import Collected, Made, collect
 from drspcrl.report.figures import Paint, draw_figures, suite_suffixes
-from drspcrl.report.made import Made
 from drspcrl.report.names import looks
 from drspcrl.report.page import render_page
-from drspcrl.report.table_formats import cells_csv, latex_document, to_csv, to_latex, to_markdown
-from drspcrl.report.written_tables import all_tables
+from drspcrl.report.table import cells_csv, latex_document, to_csv, to_latex, to_markdown
+from drspcrl.report.tables import all_tables
 from drspcrl.runfolder.runs import REPORT_MARKER, Skipped
 
 KIND = "drspcrl report"

@@ -8,10 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from drspcrl.statistics.bootstrap import percentile_interval
-from drspcrl.statistics.estimate import Estimate, missing
-from drspcrl.statistics.gain import GAIN_REPLICATES, gains_over_the_best, mean_where_defined
-from drspcrl.statistics.groups import Groups, comparable, count_runs
+from drspcrl.statistics.estimate import Estimate, missing, percentile_interval
+from drspcrl.statistics.gain import (
+    GAIN_REPLICATES,
+    Groups,
+    comparable,
+    count_runs,
+    gains_over_the_best,
+    mean_where_defined,
+)
 
 OUTSIDE = ("vanilla", "noise_training", "physics_randomization", "wr2l")
 """Methods that differ from the others by more than a curriculum: they have no nominal model."""

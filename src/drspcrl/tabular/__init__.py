@@ -3,7 +3,6 @@
 from drspcrl.tabular.families import (
     WorldFamily,
     WorstLaw,
-    check_law_envelope,
     hull_values,
     mean_return,
     world_returns,
@@ -27,9 +26,10 @@ from drspcrl.tabular.solvers import (
     robust_policy_iteration,
     robust_value_iteration,
 )
-from drspcrl.tabular.world_learners import best_policy, climbed_policy
 from drspcrl.tabular.world_pacing import (
     PacedRun,
+    best_policy,
+    climbed_policy,
     price_fixed_points,
     price_rule,
     run_pacing,
@@ -47,7 +47,6 @@ __all__ = [
     "WorldFamily",
     "WorstLaw",
     "best_policy",
-    "check_law_envelope",
     "climbed_policy",
     "crossings",
     "from_table",

@@ -21,9 +21,7 @@ from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
 from drspcrl.precision import in_float64
 from drspcrl.tabular.backup import check_radius
-from drspcrl.tabular.envelope import EnvelopeCheck, active_atoms
-from drspcrl.tabular.linear import state_kernel, values_in
-from drspcrl.tabular.mdp import MDP, Array, SparseMDP, as_law, as_policy
+from drspcrl.tabular.mdp import MDP, Array, SparseMDP, as_law, as_policy, state_kernel, values_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,34 +161,6 @@ def worst_of_returns(returns: Array, law: Array, divergence: Divergence, radius:
         slope=float(found.slope),
         converged=bool(found.converged),
         returns=returns,
-    )
-
-
-def check_law_envelope(
-    family: WorldFamily,
-    policy: npt.ArrayLike,
-    divergence: Divergence,
-    radius: float,
-    relative_step: float = 1e-5,
-) -> EnvelopeCheck:
-    """Compare ∂/∂τ = −β* with central differences, h = relative_step · τ.
-
-    Args:
-        family: the worlds.
-        policy: [S, A] or [S].
-        divergence: from `drspcrl.divergences`.
-        radius: τ > 0.
-        relative_step: h/τ.
-    """
-    returns, h = world_returns(family, policy), relative_step * radius
-    below, here, above = (
-        worst_of_returns(returns, family.law, divergence, radius + step) for step in (-h, 0.0, h)
-    )
-    patterns = [active_atoms(found.law, family.law) for found in (below, here, above)]
-    return EnvelopeCheck(
-        analytic=-here.multiplier,
-        numeric=(above.value - below.value) / (2 * h),
-        comparable=all(np.array_equal(patterns[1], other) for other in patterns[::2]),
     )
 
 

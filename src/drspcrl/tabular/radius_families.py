@@ -22,8 +22,7 @@ from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
 from drspcrl.precision import in_float64
 from drspcrl.tabular.families import WorldFamily, check_tilt, world_values, worst_of_returns
-from drspcrl.tabular.linear import state_kernel, values_in
-from drspcrl.tabular.mdp import MDP, Array, SparseMDP, as_law, as_policy
+from drspcrl.tabular.mdp import MDP, Array, SparseMDP, as_law, as_policy, state_kernel, values_in
 
 Model = Callable[[jax.Array], tuple[ArrayLike, ArrayLike]]
 """ω, [D] ↦ transitions [S, A, S] and rewards [S, A], written in JAX operations."""

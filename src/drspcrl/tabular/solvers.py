@@ -7,8 +7,16 @@ import numpy.typing as npt
 
 from drspcrl.divergences import Divergence
 from drspcrl.tabular.backup import Backup, BackupOperator, exact_backup, working_form
-from drspcrl.tabular.linear import occupancy_in, state_kernel, values_in
-from drspcrl.tabular.mdp import MDP, Array, SparseMDP, as_policy, dense_rows
+from drspcrl.tabular.mdp import (
+    MDP,
+    Array,
+    SparseMDP,
+    as_policy,
+    dense_rows,
+    occupancy_in,
+    state_kernel,
+    values_in,
+)
 from drspcrl.tabular.sampled import Draws, sampled_backup
 
 _MOST_ITERATIONS = 10_000

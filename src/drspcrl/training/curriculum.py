@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drspcrl.curricula.base import Signal
 from drspcrl.curricula.registry import curriculum
-from drspcrl.curricula.signal import Signal
 
 if TYPE_CHECKING:
     from drspcrl.divergences import Divergence

@@ -22,11 +22,11 @@ from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.runfolder.checkpoint import Saved
 from drspcrl.training.adversaries import Adversaries, perturbations_of
-from drspcrl.training.build import ball, make_loop
 from drspcrl.training.collector import Collector, TrainEvaluator
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.curriculum import Curricula
 from drspcrl.training.folder import RunFolder, check_unused, environment_info, held_new
+from drspcrl.training.loop import ball, make_loop
 from drspcrl.training.memory import check_room, choose_devices, estimate
 from drspcrl.training.saving import finite_members, member_parts, put_back
 from drspcrl.training.settings import Settings
@@ -104,7 +104,7 @@ class Trainer:
         self.adversaries = Adversaries(config)
         worlds = None
         if in_worlds(config):
-            model = enter_worlds(config, collector, self.curricula.epsilon)
+            model = enter_worlds(config, collector, self.curricula.epsilon, self.warn)
             worlds = world_uncertainty(config, model, self.curricula.epsilon)
         # Observations carry their world into the replay.
         sizes = collector.observation_size, collector.action_size, collector.coordinates

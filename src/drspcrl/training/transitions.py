@@ -12,7 +12,7 @@ from drspcrl.errors import InputError
 from drspcrl.nominal import NominalModel, Scales, Strength
 from drspcrl.nominal.noise import KINDS
 from drspcrl.nominal.registry import NOMINAL_MODELS
-from drspcrl.training.build import ball
+from drspcrl.training.loop import ball
 from drspcrl.training.settings import Settings
 from drspcrl.transitions.backup import Transitions
 from drspcrl.transitions.dual import Dual, Exact, FirstOrderWasserstein, Gaussian, NetworkDual

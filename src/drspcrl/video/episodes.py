@@ -11,11 +11,8 @@ import numpy as np
 
 from drspcrl.envs import BatchEnv
 from drspcrl.errors import InputError
-from drspcrl.evaluation.actions import checked
-from drspcrl.evaluation.actor import BLOCK, Actor, Policy
-from drspcrl.evaluation.blas import one_thread_each
-from drspcrl.evaluation.noise import EpisodeNoise
-from drspcrl.evaluation.queue import Job
+from drspcrl.evaluation.actor import BLOCK, Actor, EpisodeNoise, Policy, checked, one_thread_each
+from drspcrl.evaluation.rollout import Job
 from drspcrl.evaluation.suite import Suite, episode_seed
 from drspcrl.perturbations import Perturbation
 

@@ -12,9 +12,7 @@ import numpy as np
 
 from drspcrl.envs import BatchEnv
 from drspcrl.errors import InputError
-from drspcrl.evaluation.actions import checked
-from drspcrl.evaluation.actor import BLOCK, Actor
-from drspcrl.evaluation.blas import one_thread_each
+from drspcrl.evaluation.actor import BLOCK, Actor, checked, one_thread_each
 from drspcrl.evaluation.progress import Progress
 from drspcrl.evaluation.stress.space import Space
 from drspcrl.physics.streams import Draws, as_sequence, child

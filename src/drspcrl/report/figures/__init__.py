@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drspcrl.report.collected import Made
 from drspcrl.report.curves import Curves
 from drspcrl.report.figures.ablation import ablation, families
-from drspcrl.report.figures.paint import Paint
 from drspcrl.report.figures.pooled import improvement, profiles
 from drspcrl.report.figures.settings import frontier, means, robustness
-from drspcrl.report.figures.style import save
+from drspcrl.report.figures.style import Paint, save
 from drspcrl.report.figures.training import METRIC_LABELS, training
-from drspcrl.report.made import Made
 from drspcrl.report.names import (
     FOCUS,
     algorithm_label,

@@ -4,9 +4,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drspcrl.report.figures.paint import Paint, Point, dress, fit_points, interval_words, seed_range
 from drspcrl.report.figures.settings import errorbar, levels_of
-from drspcrl.report.figures.style import PANEL, Sheet, legend_handles
+from drspcrl.report.figures.style import (
+    PANEL,
+    Paint,
+    Point,
+    Sheet,
+    dress,
+    fit_points,
+    interval_words,
+    legend_handles,
+    seed_range,
+)
 from drspcrl.report.names import (
     SETTING_SYMBOLS,
     Look,

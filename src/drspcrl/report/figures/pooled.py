@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drspcrl.report.few import FEW
-from drspcrl.report.figures.paint import Paint, dress
 from drspcrl.report.figures.style import (
     SOFT,
+    Paint,
     Sheet,
     brief,
+    dress,
     legend_handles,
     line_style,
     marker_style,

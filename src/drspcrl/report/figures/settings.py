@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drspcrl.report.few import drawn
-from drspcrl.report.figures.paint import (
+from drspcrl.report.figures.style import (
+    PANEL,
     Paint,
     Point,
+    Sheet,
+    brief,
     dress,
     fit_points,
     hide,
     interval_words,
-    seed_range,
-)
-from drspcrl.report.figures.style import (
-    PANEL,
-    Sheet,
-    brief,
     legend_handles,
     line_style,
     marker_style,
+    seed_range,
 )
 from drspcrl.report.names import Look, algorithm_label, method_label, perturbation_label
 from drspcrl.report.results import NOMINAL, Results

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drspcrl.report.curves import Curve, Curves
-from drspcrl.report.figures.paint import Paint, dress, hide, interval_words, seed_range
-from drspcrl.report.figures.style import Sheet, fit, legend_handles, line_style
+from drspcrl.report.figures.style import (
+    Paint,
+    Sheet,
+    dress,
+    fit,
+    hide,
+    interval_words,
+    legend_handles,
+    line_style,
+    seed_range,
+)
 from drspcrl.report.names import Look, algorithm_label
 
 if TYPE_CHECKING:

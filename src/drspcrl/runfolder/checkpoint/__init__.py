@@ -16,16 +16,16 @@ _EXPORTS = {
     "FolderLock": "drspcrl.runfolder.checkpoint.lock",
     "Saved": "drspcrl.runfolder.checkpoint.store",
     "Store": "drspcrl.runfolder.checkpoint.store",
-    "join": "drspcrl.runfolder.checkpoint.members",
-    "member": "drspcrl.runfolder.checkpoint.members",
+    "join": "drspcrl.runfolder.checkpoint.tree",
+    "member": "drspcrl.runfolder.checkpoint.tree",
 }
 
 __all__ = ["FolderLock", "Saved", "Store", "join", "member"]
 
 if TYPE_CHECKING:
     from drspcrl.runfolder.checkpoint.lock import FolderLock
-    from drspcrl.runfolder.checkpoint.members import join, member
     from drspcrl.runfolder.checkpoint.store import Saved, Store
+    from drspcrl.runfolder.checkpoint.tree import join, member
 
 
 def __getattr__(name: str) -> Any:

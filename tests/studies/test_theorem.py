@@ -6,7 +6,7 @@ import pytest
 from drspcrl.divergences import KL, ChiSquared, CressieRead, CVaR, TotalVariation, Wasserstein
 from drspcrl.errors import InputError
 from drspcrl.tabular import garnet
-from drspcrl.tabular.theorem import Bound, check_theorem
+from theory import Bound, check_theorem
 
 GARNET = garnet(states=5, actions=2, successors=3, discount=0.9, seed=2).to_dense()
 DIVERGENCES = {

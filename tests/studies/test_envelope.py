@@ -12,7 +12,7 @@ from drspcrl.tabular import (
     robust_policy_evaluation,
     robust_value_iteration,
 )
-from drspcrl.tabular.envelope import check_envelope, return_derivative, return_slope
+from theory import check_envelope, return_derivative, return_slope
 
 GARNET = garnet(states=5, actions=2, successors=3, discount=0.9, seed=2).to_dense()
 POLICY = np.random.default_rng(0).dirichlet(np.ones(2), size=5)
