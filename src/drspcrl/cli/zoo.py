@@ -20,7 +20,7 @@ class Zoo:
     """List the trained policies that come with the source, or show the card of one.
 
     The last two columns are mean returns: unperturbed, and over the 15 settings of the suite paper.
-    Every command that takes a run folder takes zoo:NAME in its place, and load_policy does, too.
+    render, export, evaluate and stress take zoo:NAME in place of a run folder, and load_policy does.
     The folder is the checkout's zoo/, or what the variable DRSPCRL_ZOO names.
     """
 
