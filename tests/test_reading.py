@@ -42,6 +42,7 @@ YAML_WRONG = {
     "a tag of one's own": ("!mine x", "has the tag !mine"),
     "no digits": ("0b_", "invalid literal"),
     "a list as a key": ("{[1]: 2}", "unhashable"),
+    "a name twice": ("a: {b: 1, c: 2, b: 3}", "'b' is given twice; give it once"),
     "two documents": ("--- 1\n--- 2", "single document"),
     "an escape": ("a: \x1b[31m", "control characters are not allowed"),
     "an open list": ("a: [", "did not find|expected"),

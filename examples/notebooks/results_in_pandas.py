@@ -5,7 +5,7 @@
 # kept in this repository; start it in the repository's folder, or set `RUNS` to a folder of yours.
 
 # %%
-# pyright: reportAttributeAccessIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
 from pathlib import Path
 
 import matplotlib.pyplot as plt

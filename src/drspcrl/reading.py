@@ -7,11 +7,12 @@ mapping.
 """
 
 import json
+from collections import Counter
 from typing import Any, ClassVar
 
 import yaml
 
-from drspcrl.display import brief
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 
 MOST_YAML = 2**20
@@ -45,12 +46,21 @@ class _PlainLoader(_Loader):
         for first, resolvers in _Loader.yaml_implicit_resolvers.items()
     }
 
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """A mapping in which every name stands once; YAML itself would let the last one win."""
+        made = super().construct_mapping(node, deep=deep)
+        if len(made) < len(node.value):
+            names = [self.construct_object(name, deep=True) for name, _ in node.value]
+            ((twice, _),) = Counter(names).most_common(1)
+            raise InputError(f"{shown(twice)} is given twice; give it once")
+        return made
+
 
 def parse_yaml(text: str) -> Any:
     """The value that a YAML text describes.
 
     Raises:
-        InputError: it is not valid, has a tag, or is larger than any that is needed.
+        InputError: it is not valid, has a tag, a name twice, or is larger than any that is needed.
     """
     if len(text) > MOST_YAML:
         raise InputError(f"it has {len(text):,} characters; at most {MOST_YAML:,} are read")

@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from own_environments import SavedTank
 
+from drspcrl.worlds import Parameter
+
 
 class WorldTank(SavedTank):
     """A tank whose leak and pump are parameters of its world."""
@@ -25,4 +27,17 @@ class WorldTank(SavedTank):
         return np.array([self.level, self.last])
 
 
+class DeclaredTank(WorldTank):
+    """Says itself what may differ; the last of it has no effect."""
+
+    world_parameters = (
+        Parameter("leak", 0.0, 0.05, "above"),
+        Parameter("pump", 0.1, "10%"),
+        Parameter("colour", 1.0, 0.1),
+    )
+
+
+gymnasium.register(
+    "DeclaredTank-v0", entry_point="world_environments:DeclaredTank", max_episode_steps=20
+)
 gymnasium.register("WorldTank-v0", entry_point="world_environments:WorldTank", max_episode_steps=20)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from drspcrl.errors import InputError
 from drspcrl.policy import load_policy
-from drspcrl.runfolder.runs import read_run
+from drspcrl.runfolder.runs import read_config, read_run
 from drspcrl.training import TrainConfig, train
 from drspcrl.training.run import Trainer
 from drspcrl.training.worlds import measured
@@ -194,6 +194,23 @@ def test_worlds_that_do_not_fit_a_task_are_refused_before_training(worlds, told,
     with pytest.raises(InputError, match=told):
         train(training("ppo", tmp_path, worlds=worlds), QUIET)
     assert not list(tmp_path.rglob("metrics.csv"))
+
+
+def test_what_an_environment_declares_itself_is_trained_against(tmp_path, capsys):
+    env, wider = "world_environments:DeclaredTank-v0", {"name": "pump", "nominal": 0.1}
+    given = {"env": env, "steps": 128, "worlds": {"parameters": [wider | {"tolerance": 0.03}]}}
+    (folder,) = train(training("ppo", tmp_path, **given), Console(width=200))
+    recorded = read_config(folder)["worlds"]["parameters"]
+    assert [p["name"] for p in recorded] == ["leak", "pump", "colour"]
+    assert recorded[1]["tolerance"] == 0.03
+    said = capsys.readouterr().out
+    assert "warning: world parameter colour changed nothing in the first steps" in said
+    assert "pump" in said
+    assert "0.07 to 0.13" in said
+    unknown = {"parameters": [{"name": "pmp", "nominal": 0.1, "tolerance": 0.03}]}
+    with pytest.raises(InputError, match="unknown parameter 'pmp'; the environment has leak, pump"):
+        train(training("ppo", tmp_path / "b", env=env, worlds=unknown), QUIET)
+    assert not list((tmp_path / "b").iterdir())
 
 
 def test_own_parameters_need_a_set_world(tmp_path):

@@ -63,7 +63,11 @@ WRONG = {
     "no presence": ({"presence": 0.5}, r"presence is 0\.5; give kinds with probabilities"),
     "vacuous": (
         {"physics": {}, "sensor": 0, "actuator": 0},
-        r"every tolerance is 0, so that no world differs from the simulator; give at least one",
+        r"every tolerance, or .* is 0, so that no world differs from the simulator; give at least",
+    ),
+    "never present": (
+        {"physics": {}, "actuator": 0, "presence": {"sensor": 0}},
+        r"every tolerance, or the presence of its kind, is 0, so that no world differs",
     ),
     "unit": ({"sensor_unit": "metres"}, r"sensor_unit is 'metres'; choose one of auto, absol.*or"),
     "zero unit": ({"sensor_unit": [1.0, 0.0]}, r"sensor_unit is \[1\.0, 0\.0\]; .*positive number"),
@@ -143,6 +147,9 @@ def test_a_file_says_the_same(tmp_path):
     )
     found, sha = read_declared(path)
     assert (found.sensor, found.physics["mass"], found.parameters[0].size) == (0.1, 0.3, 0.05)
+    path.write_text("sensor: 1e-3\nphysics: {mass: 2E-1}")  # texts, says YAML 1.1
+    found, _ = read_declared(path)
+    assert (found.sensor, found.physics) == (0.001, {"mass": 0.2})
     path.write_text("sensor: 0.1 ")
     assert read_declared(path)[1] != sha
 
@@ -151,6 +158,7 @@ def test_a_file_says_the_same(tmp_path):
     ("text", "told"),
     [
         ("sensors: 0.1", r"tank\.yaml has the unknown entry 'sensors'; it may have law"),
+        ("sensor: 0.1\nsensor: 0.2", r"tank\.yaml cannot be read: 'sensor' is given twice"),
         ("- 1", r"tank\.yaml holds list; give entries such as sensor"),
         ("a: [", r"tank\.yaml cannot be read: "),
         ("!!python/object/apply:os.getcwd []", r"tank\.yaml cannot be read: "),
@@ -187,6 +195,23 @@ def test_physics_wants_a_mujoco_model(physics):
     assert world_model(declared({}), None, 1, 1).names == ("sensor", "actuator")
     with pytest.raises(InputError, match="nothing of what is declared exists in this task"):
         world_model(Declared(sensor=0.0, actuator=0.0), None, 1, 1)
+    absent = Declared(presence={"sensor": 0, "actuator": 0})
+    with pytest.raises(InputError, match="nothing of what is declared exists in this task"):
+        world_model(absent, None, 1, 1)
+
+
+def test_a_parameter_has_a_name_of_its_own():
+    with pytest.raises(InputError, match=r"'sensor' has the name of another coordinate.*; give it"):
+        world_model(declared({"parameters": [TANK | {"name": "sensor"}]}), None, 1, 1)
+
+
+def test_a_parameter_without_a_tolerance_keeps_its_nominal_value():
+    """`set_world` is given it all the same: it may be written for all of them."""
+    leak = {"name": "leak", "nominal": 0.5, "tolerance": 0}
+    model = world_model(declared({"sensor": 0, "parameters": [leak, TANK]}), None, 1, 1)
+    assert model.names == ("actuator", "inflow")
+    np.testing.assert_allclose(model.values(np.array([[9.0, 2.0]])), [[0.5, 2.4]])
+    assert [row[0] for row in model.describe()] == ["actuator noise", "inflow"]
 
 
 def test_a_reading_that_never_changes_has_no_unit():

@@ -9,8 +9,8 @@ from own_environments import Tank
 
 from drspcrl.envs.registry import make
 from drspcrl.errors import InputError
-from drspcrl.worlds import Parameter, SetWorld
-from drspcrl.worlds.own import check_set_world
+from drspcrl.worlds import Declared, Parameter, SetWorld
+from drspcrl.worlds.own import check_set_world, with_own_parameters
 
 INFLOW = (Parameter("inflow", 0.1, 0.02),)
 
@@ -29,12 +29,12 @@ class Adjustable(Tank):
         return observation, reward - self.inflow, terminated, truncated, info
 
 
-def check(kind, parameters=INFLOW) -> None:
-    check_set_world(make(kind, 1), parameters)
+def check(kind, parameters=INFLOW) -> tuple[str, ...]:
+    return check_set_world(make(kind, 1), parameters)
 
 
 def test_a_sound_one_is_accepted_and_acts():
-    check(Adjustable)
+    assert check(Adjustable) == ()
     env = make(Adjustable, 2)
     env.simulation.set_world(1, {"inflow": 0.5})
     env.reset(seeds=[3, 3])
@@ -138,3 +138,86 @@ class Fickle(Compounding):
 
 def test_randomness_of_its_own_is_no_fault():
     check(Fickle)
+
+
+class Ranged(Adjustable):
+    """Declares what may differ by itself, as an object and as plain data."""
+
+    world_parameters = (
+        Parameter("inflow", 0.1, 0.02),
+        {"name": "unused", "nominal": 1.0, "tolerance": "5%", "law": "uniform"},
+    )
+
+
+def test_an_environment_declares_its_parameters_itself():
+    env = make(Ranged, 1)
+    found = with_own_parameters(Declared(), env)
+    assert [(p.name, p.size) for p in found.parameters] == [("inflow", 0.02), ("unused", 0.05)]
+    # What a file says of one of them takes its place; the others stay.
+    wider = Parameter("inflow", 0.1, 0.05, "above")
+    found = with_own_parameters(Declared(parameters=(wider,)), env)
+    assert [p.size for p in found.parameters] == [0.05, 0.05]
+    assert found.parameters[0] is wider
+    # An environment that declares nothing takes what a file says.
+    assert (
+        with_own_parameters(Declared(parameters=INFLOW), make(Adjustable, 1)).parameters == INFLOW
+    )
+
+
+def test_an_unknown_parameter_is_told_with_those_that_exist():
+    wrong = Declared(parameters=(Parameter("inflw", 0.1, 0.02),))
+    with pytest.raises(
+        InputError, match="unknown parameter 'inflw'; the environment has inflow, u"
+    ):
+        with_own_parameters(wrong, make(Ranged, 1))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            [{"name": "inflow"}],
+            "world_parameters of the environment: .* give name, nominal and tol",
+        ),
+        ([*INFLOW, *INFLOW], "'inflow' is declared twice"),
+        (3, r"failed in world_parameters: TypeError"),
+    ],
+)
+def test_a_wrong_declaration_of_an_environment_is_told(given, told):
+    kind = type("Wrong", (Adjustable,), {"world_parameters": given})
+    with pytest.raises(InputError, match=told):
+        with_own_parameters(Declared(), make(kind, 1))
+
+
+def test_a_function_comes_with_its_parameters():
+    env = make(lambda: SetWorld(Tank(), lambda env, values: None, INFLOW), 1)
+    assert with_own_parameters(Declared(), env).parameters == INFLOW
+
+
+def test_parameters_that_change_nothing_are_found():
+    assert check(Ranged, with_own_parameters(Declared(), make(Ranged, 1)).parameters) == ("unused",)
+
+
+class Fragile(Adjustable):
+    """Fails where nothing but the end of the range leads."""
+
+    def set_world(self, values):
+        if values["inflow"] > 0.145:
+            raise OverflowError("too much")
+        super().set_world(values)
+
+
+class Undefined(Adjustable):
+    def step(self, action):
+        observation, reward, terminated, truncated, info = super().step(action)
+        reward = reward if self.inflow > 0.06 else float("nan")
+        return observation, reward, terminated, truncated, info
+
+
+def test_the_ends_of_the_range_are_tried():
+    with pytest.raises(InputError, match=r"failed in set_world\(\): OverflowError: too much"):
+        check(Fragile)
+    with pytest.raises(
+        InputError, match=r"gave reward = nan in the world inflow = 0\.05; look for"
+    ):
+        check(Undefined)

@@ -1,6 +1,6 @@
 """A user's own environment: where it comes from, and errors that say that it was its code."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, SupportsFloat
 
@@ -104,6 +104,13 @@ class Guarded(gymnasium.Wrapper):
         with self.blamed("failed in step()"):
             observation, reward, terminated, truncated, info = self.env.step(action)
         return self._checked(observation, "step"), reward, terminated, truncated, info
+
+    def declared_parameters(self) -> Sequence[Any]:
+        """What the environment declares of its worlds, its attribute `world_parameters`."""
+        if not self.env.has_wrapper_attr("world_parameters"):
+            return ()
+        with self.blamed("failed in world_parameters"):
+            return tuple(self.env.get_wrapper_attr("world_parameters"))
 
     def set_world(self, values: Mapping[str, float]) -> None:
         """Give the environment other values of its world parameters.

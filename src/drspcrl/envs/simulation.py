@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -46,6 +46,7 @@ class Simulation(ABC):
         action_space: space of one action.
         can_restore: whether `state` and `restore` work.
         physics: handle on the physics parameters, None where the task has none.
+        world_parameters: what a user's environment declares of its worlds.
     """
 
     num_envs: int
@@ -53,6 +54,7 @@ class Simulation(ABC):
     action_space: Box
     can_restore: bool = True
     physics: "Physics | None" = None
+    world_parameters: Sequence[Any] = ()
 
     @abstractmethod
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:

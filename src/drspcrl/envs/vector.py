@@ -48,6 +48,7 @@ class VectorSimulation(Simulation):
         # What is in other processes is out of reach.
         self._envs: Sequence[Guarded] = () if processes else self._vector.envs
         self.physics = None if processes else physics_of([env.unwrapped for env in self._envs])
+        self.world_parameters = self._envs[0].declared_parameters() if self._envs else ()
         self.can_restore = bool(self._envs) and all(map(snapshot.can_be_saved, self._envs))
 
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:

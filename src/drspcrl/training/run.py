@@ -104,7 +104,7 @@ class Trainer:
         self.adversaries = Adversaries(config)
         worlds = None
         if in_worlds(config):
-            model = enter_worlds(config, collector, self.curricula.epsilon)
+            model = enter_worlds(config, collector, self.curricula.epsilon, self.warn)
             worlds = world_uncertainty(config, model, self.curricula.epsilon)
         # Observations carry their world into the replay.
         sizes = collector.observation_size, collector.action_size, collector.coordinates

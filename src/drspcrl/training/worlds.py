@@ -1,6 +1,6 @@
 """From a configuration to a population whose episodes are in worlds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,32 +14,55 @@ from drspcrl.envs.registry import make, task_names
 from drspcrl.errors import InputError
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import Settings
+from drspcrl.worlds.declare import Declared
 from drspcrl.worlds.episodes import EpisodeWorlds, Roles
 from drspcrl.worlds.learning import CANDIDATES, Worlds, WorldStrength
 from drspcrl.worlds.model import WorldModel, sensor_spread, world_model
-from drspcrl.worlds.own import check_set_world, random_observations
+from drspcrl.worlds.own import check_set_world, random_observations, with_own_parameters
 
 if TYPE_CHECKING:
     from drspcrl.training.config import TrainConfig
 
 
 def measured(config: "TrainConfig") -> "TrainConfig":
-    """The configuration with the unit of each reading's noise, measured where it is relative.
+    """The configuration with what its environment says of worlds.
+
+    These are the parameters that it declares, and the unit of each reading's noise, measured where
+    it is relative.
 
     Raises:
-        InputError: a reading that never changes.
+        InputError: a reading that never changes, or a parameter that the environment does not have.
     """
-    worlds = config.declared
-    if worlds is None or not in_worlds(config) or not isinstance(worlds.sensor_unit, str):
+    if config.declared is None or not in_worlds(config):
         return config
+    worlds = _with_units(_with_parameters(config.declared, config), config)
+    if worlds == config.declared:
+        return config
+    return replace(config, worlds=worlds).as_begun(config.began).read_from(config.worlds_file)
+
+
+def _with_parameters(worlds: Declared, config: "TrainConfig") -> Declared:
+    if _is_of_the_paper(config):
+        return worlds
+    alone = make(str(config.env), 1)
+    try:
+        return with_own_parameters(worlds, alone)
+    finally:
+        alone.close()
+
+
+def _with_units(worlds: Declared, config: "TrainConfig") -> Declared:
+    if not isinstance(worlds.sensor_unit, str):
+        return worlds
     absolute = worlds.sensor_unit == "absolute" or not (worlds.sensor or worlds.bias)
-    known = isinstance(config.env, str) and config.env.removesuffix("-v5") in task_names()
-    if absolute or (worlds.sensor_unit == "auto" and known):
-        return config
+    if absolute or (worlds.sensor_unit == "auto" and _is_of_the_paper(config)):
+        return worlds
     spread = sensor_spread(random_observations(str(config.env)))
-    rounded = tuple(float(f"{size:.6g}") for size in spread)
-    found = replace(config, worlds=replace(worlds, sensor_unit=rounded))
-    return found.as_begun(config.began).read_from(config.worlds_file)
+    return replace(worlds, sensor_unit=tuple(float(f"{size:.6g}") for size in spread))
+
+
+def _is_of_the_paper(config: "TrainConfig") -> bool:
+    return str(config.env).removesuffix("-v5") in task_names()
 
 
 def in_worlds(config: "TrainConfig") -> bool:
@@ -73,26 +96,28 @@ def task_worlds(config: "TrainConfig", collector: Collector) -> WorldModel:
     )
 
 
-def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarray) -> WorldModel:
+def enter_worlds(
+    config: "TrainConfig", collector: Collector, epsilon: np.ndarray, warn: Callable[[str], None]
+) -> WorldModel:
     """Let every coming episode of a population be in a world.
 
     Args:
         config: the training.
         collector: its environments.
         epsilon: the radius that each member begins with.
+        warn: says what does not stop the training.
     """
     model = task_worlds(config, collector)
-    if model.parameters:
-        alone = make(str(config.env), 1)
-        try:
-            check_set_world(alone, model.parameters)
-        finally:
-            alone.close()
     each = [config.settings_of(member) for member in config.members]
     numbers = [_of_worlds(own) for own in each]
     budgets = _budgets(config, each)
     assert config.declared is not None
     config.declared.check_reach(max(budgets))
+    for name in _try_parameters(config, model, max(budgets)):
+        warn(
+            f"world parameter {name} changed nothing in the first steps of an episode; see that "
+            "set_world and step use it"
+        )
     worlds = EpisodeWorlds(
         model,
         collector.env,
@@ -105,6 +130,17 @@ def enter_worlds(config: "TrainConfig", collector: Collector, epsilon: np.ndarra
     worlds.set_radius(epsilon)
     collector.enter(worlds)
     return model
+
+
+def _try_parameters(config: "TrainConfig", model: WorldModel, budget: float) -> tuple[str, ...]:
+    """Those of an environment's own parameters that change nothing; see `check_set_world`."""
+    if not model.parameters:
+        return ()
+    alone = make(str(config.env), 1)
+    try:
+        return check_set_world(alone, model.parameters, budget)
+    finally:
+        alone.close()
 
 
 def world_uncertainty(

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ LEAST_SCALE = 0.05
 LAWS = ("auto", "sphere", "ball")
 PARAMETER_LAWS = ("normal", "uniform", "above", "below")
 SENSOR_UNITS = ("auto", "absolute", "relative")
+_SHORT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
 
 
 @dataclass(frozen=True)
@@ -83,15 +85,20 @@ class Parameter:
             )
         return _tolerance(f"world parameter {self.name}", share * abs(self.nominal))
 
-    def check_reach(self, budget: float) -> None:
-        """Raise an `InputError` if a world within the budget lies beyond `low` or `high`."""
+    def ends(self, budget: float) -> tuple[float, float]:
+        """The least and the greatest value in worlds within the budget."""
         furthest = budget * self.size * (1.0 if self.law == "uniform" else REACH)
         down = 0.0 if self.law == "above" else furthest
         up = 0.0 if self.law == "below" else furthest
-        if self.nominal - down < self.low or self.nominal + up > self.high:
+        return self.nominal - down, self.nominal + up
+
+    def check_reach(self, budget: float) -> None:
+        """Raise an `InputError` if a world within the budget lies beyond `low` or `high`."""
+        least, greatest = self.ends(budget)
+        if least < self.low or greatest > self.high:
             raise InputError(
-                f"world parameter {self.name} reaches from {self.nominal - down:g} to "
-                f"{self.nominal + up:g} at epsilon_budget {budget:g}, beyond its bounds "
+                f"world parameter {self.name} reaches from {least:g} to "
+                f"{greatest:g} at epsilon_budget {budget:g}, beyond its bounds "
                 f"[{self.low:g}, {self.high:g}]; declare a smaller tolerance, a uniform or "
                 "one-sided law, or other bounds"
             )
@@ -139,8 +146,9 @@ class Declared:
         object.__setattr__(self, "presence", _presence(self.presence))
         if self.vacuous:
             raise InputError(
-                "worlds: every tolerance is 0, so that no world differs from the simulator; give "
-                "at least one of physics, sensor, actuator, bias or parameters a tolerance"
+                "worlds: every tolerance, or the presence of its kind, is 0, so that no world "
+                "differs from the simulator; give at least one of physics, sensor, actuator, bias "
+                "or parameters a tolerance"
             )
 
     def with_law(self, law: str) -> "Declared":
@@ -150,8 +158,12 @@ class Declared:
     @property
     def vacuous(self) -> bool:
         """Whether no world differs from the simulator."""
-        sizes = [self.sensor, self.actuator, self.bias, *self.physics.values()]
-        return not any([*sizes, *(parameter.size for parameter in self.parameters)])
+        sizes = {
+            **{name: [getattr(self, name)] for name in ("sensor", "actuator", "bias")},
+            "physics": self.physics.values(),
+            "parameters": [parameter.size for parameter in self.parameters],
+        }
+        return not any(any(own) and self.presence.get(kind, 1) for kind, own in sizes.items())
 
     def check_reach(self, budget: float) -> None:
         """Raise an `InputError` if something could vanish within the budget."""
@@ -214,10 +226,19 @@ def read_declared(path: str | Path) -> tuple[Declared, str]:
         raise InputError(f"worlds file {path} is no file; give a YAML file of at most 1 MiB")
     try:
         raw = read_bytes(path, follow=True, most=MOST_YAML)
-        content = parse_yaml(raw.decode("utf-8"))
+        content = _with_numbers(parse_yaml(raw.decode("utf-8")))
     except (OSError, ValueError) as error:
         raise InputError(f"worlds file {path} cannot be read: {brief(error)}") from None
     return declared(content, f"worlds file {path}"), hashlib.sha256(raw).hexdigest()
+
+
+def _with_numbers(content: Any) -> Any:
+    """The same with numbers such as 1e-3, which YAML takes for texts."""
+    if isinstance(content, dict):
+        return {name: _with_numbers(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_with_numbers(value) for value in content]
+    return float(content) if isinstance(content, str) and _SHORT.fullmatch(content) else content
 
 
 def _physics(given: Any) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.physics.components import DEFAULT_PARAMETERS, Components
 from drspcrl.worlds.declare import KINDS, REACH, Declared, Parameter
@@ -36,7 +37,7 @@ class WorldModel:
         presence: probability of each kind in `KINDS`.
         ball: whether radii are uniform up to that of the iteration.
         components: for each physics coordinate its component in the simulator, [P].
-        parameters: the user's own.
+        parameters: the user's own; those without a tolerance keep their nominal value.
         sensor_unit: what one unit of sensor noise is for each reading, [O].
         actions: numbers in an action.
     """
@@ -107,8 +108,11 @@ class WorldModel:
     def values(self, features: np.ndarray) -> np.ndarray:
         """The user's own parameters in worlds f [n, W], [n, K]."""
         columns = self.columns("parameters")
-        nominal = np.array([parameter.nominal for parameter in self.parameters])
-        return nominal + self.tolerance[columns] * features[:, columns]
+        values = np.empty((len(features), len(self.parameters)))
+        values[:] = [parameter.nominal for parameter in self.parameters]
+        moving = [k for k, parameter in enumerate(self.parameters) if parameter.size]
+        values[:, moving] += self.tolerance[columns] * features[:, columns]
+        return values
 
     def describe(self, budget: float = 1.0) -> list[tuple[str, str, str]]:
         """What is trained against at a radius: kind, unit, and range in the user's words."""
@@ -131,7 +135,7 @@ class WorldModel:
         if len(columns := self.columns("bias")):
             size = self._of_readings(budget * float(self.tolerance[columns[0]]))
             rows.append(("sensor bias", "sd, per episode", f"± {size}"))
-        own = ((p.name, p.law, _range_of(p, budget)) for p in self.parameters)
+        own = ((p.name, p.law, _range_of(p, budget)) for p in self.parameters if p.size)
         return [*rows, *own]
 
     def _of_readings(self, size: float) -> str:
@@ -183,13 +187,19 @@ def world_model(
     if worlds.bias:
         for k in range(observations):
             add("bias", f"bias:{k}", worlds.bias)
-    own = tuple(parameter for parameter in worlds.parameters if parameter.size)
-    for parameter in own:
-        add("parameters", parameter.name, parameter.size, _LAW[parameter.law])
-    if not names:
+    for parameter in worlds.parameters:
+        if parameter.name in names:
+            raise InputError(
+                f"worlds: parameter {shown(parameter.name)} has the name of another coordinate of "
+                "the same worlds; give it another one"
+            )
+        if parameter.size:
+            add("parameters", parameter.name, parameter.size, _LAW[parameter.law])
+    presence = np.array([worlds.presence.get(kind, PRESENT) for kind in KINDS])
+    if not presence[kinds].any():
         raise InputError(
-            "worlds: nothing of what is declared exists in this task, so that no world differs "
-            "from the simulator; give sensor or actuator a tolerance"
+            "worlds: nothing of what is declared exists in this task and may be present in a "
+            "world, so that none differs from the simulator; give sensor or actuator a tolerance"
         )
     unit = np.ones(observations) if sensor_unit is None else np.asarray(sensor_unit, float)
     return WorldModel(
@@ -197,10 +207,10 @@ def world_model(
         kind=np.array(kinds),
         laws=np.array(laws),
         tolerance=np.array(sizes),
-        presence=np.array([worlds.presence.get(kind, PRESENT) for kind in KINDS]),
+        presence=presence,
         ball=worlds.law == "ball",
         components=np.array(list(chosen), int),
-        parameters=own,
+        parameters=worlds.parameters,
         sensor_unit=unit,
         actions=actions,
     )

@@ -126,6 +126,24 @@ def test_thinned_metrics_are_means_over_equal_stretches():
     np.testing.assert_array_equal(thin["episode_return"], 7.0)
 
 
+def test_what_is_known_of_worlds_is_kept():
+    step, unknown = np.arange(1.0, 4.0), np.full(3, np.nan)
+    price = np.array([np.nan, 0.1, 0.2])
+    thin = thinned({"step": step, "price": price, "premium": unknown, "probe_share": price})
+    assert set(thin) == {"step", "price"}
+    np.testing.assert_array_equal(thin["price"], price)
+
+
+def test_populations_that_settings_tell_apart_have_folders_of_their_own(tmp_path):
+    """A grid's `fixed` and its `fixed:critic_sees_world=false` are runs of one name."""
+    groups = ("Hopper-sac", "Hopper-sac-critic_sees_world_False")
+    for group in groups:
+        write_run(tmp_path / "runs" / group, "Hopper", "sac", "fixed", 0, rows=9, episodes=1)
+    kept = keep_runs(tmp_path / "runs", tmp_path / "kept")
+    name = "Hopper-sac-fixed-s0"
+    assert [one.path for one in kept] == [tmp_path / "kept" / group / name for group in groups]
+
+
 def test_few_rows_stay_as_they_are():
     metrics = {"step": np.array([10.0, 20]), "epsilon": np.array([0.0, np.nan])}
     assert all(thinned(metrics)[name] is metrics[name] for name in metrics)

@@ -42,7 +42,7 @@ from drspcrl.statistics import mean_interval
 from drspcrl.versions import versions_of
 from drspcrl.worlds.declare import Declared, declared, read_declared
 from drspcrl.worlds.model import sensor_spread, world_model
-from drspcrl.worlds.own import check_set_world, random_observations
+from drspcrl.worlds.own import check_set_world, random_observations, with_own_parameters
 
 
 @dataclass(frozen=True)
@@ -361,6 +361,7 @@ def _space(env: Env, worlds: Any, question: Question) -> tuple[Space, dict[str, 
     says = Declared() if says is None else declared(says)
     one = make(env, 1, threads=1)
     try:
+        says = with_own_parameters(says, one)
         physics = one.simulation.physics
         unit, relative = _sensor_unit(says, env, one)
         readings = int(np.prod(one.observation_space.shape))

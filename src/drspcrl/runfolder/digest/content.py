@@ -19,6 +19,10 @@ from drspcrl.runfolder import packed
 from drspcrl.runfolder.runs import DEFAULT_SUITE, EVALUATION_COLUMNS, Evaluation, Run
 
 METRICS = ("step", "episode_return", "epsilon", "beta")
+WORLD_METRICS = (
+    *("price", "premium", "calibration", "calibration_error", "probe_return", "anchor_return"),
+)
+"""Beside them, where anything is known of it."""
 POINTS = 60
 RETURN_DECIMALS = 2
 
@@ -66,7 +70,8 @@ def thinned(metrics: Mapping[str, np.ndarray], points: int = POINTS) -> dict[str
         points: The most rows.
     """
     step = metrics["step"]
-    columns = {name: metrics[name] for name in METRICS if name in metrics}
+    told = [name for name in WORLD_METRICS if np.isfinite(metrics.get(name, np.nan)).any()]
+    columns = {name: metrics[name] for name in (*METRICS, *told) if name in metrics}
     if len(step) <= points:
         return columns
     edges = np.linspace(0, float(step.max()), points + 1)

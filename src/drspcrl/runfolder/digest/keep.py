@@ -37,7 +37,7 @@ def keep_runs(
     skip_unfinished: bool = False,
     overwrite: bool = False,
 ) -> list[Kept]:
-    """Write a digest of every run at or below a folder to `out/<env>-<algorithm>/<run>`.
+    """Write a digest of every run at or below a folder to `out/<env>-<algorithm>[-settings]/<run>`.
 
     All runs are checked before the first is written. Each digest is written aside and renamed
     into place; one that is there already with the same content is left alone.
@@ -117,8 +117,7 @@ def _targets(runs: list[Run], out: Path) -> dict[Path, Run]:
     """Where each run goes; a place for each."""
     targets: dict[Path, Run] = {}
     for run in runs:
-        group = re.sub(r"[^\w.-]", "_", f"{run.environment}-{run.algorithm}")
-        target = out / group / run.path.resolve().name
+        target = out / _group(run) / run.path.resolve().name
         if target in targets:
             raise InputError(
                 f"{targets[target].path} and {run.path} would both go to {target}; keep them one "
@@ -128,6 +127,13 @@ def _targets(runs: list[Run], out: Path) -> dict[Path, Run]:
             raise InputError(f"{run.path} is in --out itself; give another --out")
         targets[target] = run
     return targets
+
+
+def _group(run: Run) -> str:
+    """Task and learner; with the settings that a grid tells populations of these two apart by."""
+    group = re.sub(r"[^\w.-]", "_", f"{run.environment}-{run.algorithm}")
+    own = run.path.resolve().parent.name
+    return own if own.startswith(f"{group}-") else group
 
 
 def _check_same_training(targets: Mapping[Path, Run]) -> None:
