@@ -60,6 +60,17 @@ def test_a_run_is_evaluated_and_the_table_shown(run_folder, capsys):
     assert f"kept {run_folder}: evaluation-noise.csv is there already\n" in capsys.readouterr().out
 
 
+def test_a_grid_is_summed_up_by_its_worst(run_folder, tmp_path, capsys):
+    (tmp_path / "mine.yaml").write_text(
+        "{statistic: worst, settings: [none, action=0.1, action=0.9]}"
+    )
+    run_command(run_folder, "--suite", tmp_path / "mine.yaml", "--episodes", 2)
+    printed = capsys.readouterr().out
+    table = EvaluationTable.from_csv(run_folder / "evaluation-mine.csv")
+    worst = min(s.mean for s in table.summary()[1:])
+    assert printed.count(f"worst of 2 means {worst:.1f} at action=") == 2  # the line, the table
+
+
 def test_an_own_suite_and_the_best_policy(run_folder, tmp_path):
     suite = tmp_path / "mine.yaml"
     suite.write_text("settings: [none]")

@@ -15,6 +15,8 @@ COMBINED = (
     Perturbation("environment", 0.2),
     Perturbation("action", 0.2),
     Perturbation("environment", 0.2, {"parameters": ["mass"]}),
+    Perturbation("value", 0.7, {"parameter": "friction:floor"}),
+    Perturbation("value", 2.5, {"parameter": "mass:torso"}),
     Perturbation("observation_bias", 0.1),
     Perturbation("action_delay", 2),
     Perturbation("observation_dropout", 0.1),
@@ -69,6 +71,46 @@ def test_random_actions_with_falls(task):
 @pytest.mark.parametrize("task", task_names())
 def test_all_perturbations_at_once(task):
     compare(task, steps=150, size=1.0, setting=COMBINED)
+
+
+BOXES = {
+    "Hopper": {"friction:floor": 3.0, "mass:torso": 0.1, "mass:thigh": 4.0},
+    "HalfCheetah": {"friction": 4.0, "mass:torso": 0.1, "mass:bthigh": 3.0},
+    "Walker2d": {"friction:floor": 4.0, "mass:torso": 0.1, "mass:thigh": 6.0},
+}
+
+
+@pytest.mark.parametrize("task", BOXES)
+@pytest.mark.parametrize("wrapped", [False, True], ids=["batch", "wrapper"])
+def test_values_are_fields_set_by_hand_and_nothing_else(task, wrapped):
+    """As M2TD3 and RRLS set them: in a plain Gymnasium environment, before its reset."""
+    friction, torso, thigh = BOXES[task].values()
+    setting = tuple(Perturbation("value", v, {"parameter": p}) for p, v in BOXES[task].items())
+    plain: Any = gymnasium.make(f"{task}-v5")
+    model = plain.unwrapped.model
+    model.geom_friction[slice(None) if task == "HalfCheetah" else 0, 0] = friction
+    model.body_mass[1], model.body_mass[2] = torso, thigh
+    batch = make(task, 2, perturbations=[None, setting])
+    env = wrap(gymnasium.make(f"{task}-v5"), setting)
+    first, _ = plain.reset(seed=5)
+    assert_same_bits(batch.reset(seeds=[5, 5])[1], first, "reset")
+    env.reset(seed=5)
+    random, differs, t = np.random.default_rng(0), False, 0
+    for t in range(200):
+        action = random.uniform(-1, 1, batch.action_space.shape).astype(np.float32)
+        seen, reward, terminated, truncated, _ = plain.step(action)
+        if wrapped:
+            mine, given, *_ = env.step(action)
+        else:
+            step = batch.step(np.stack([action, action]))
+            mine, given = step.final_observation[1], step.reward[1]
+            differs |= not np.array_equal(step.final_observation[0], mine)
+        assert_same_bits(mine, seen, f"step {t}")
+        assert_same_bits(np.float64(given), np.float64(reward), f"reward {t}")
+        if terminated or truncated:
+            break
+    assert t > 10
+    assert wrapped or differs
 
 
 @pytest.mark.parametrize("task", task_names())

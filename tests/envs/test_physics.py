@@ -8,6 +8,7 @@ import pytest
 from drspcrl.envs import BatchEnv, make, task_names
 from drspcrl.envs.simulator import TASKS, MujocoSimulation, load_model
 from drspcrl.errors import InputError
+from drspcrl.perturbations import Perturbation
 from drspcrl.physics.components import DEFAULT_PARAMETERS, PARAMETERS
 from drspcrl.physics.engine import mujoco
 
@@ -119,6 +120,51 @@ def test_scaling_again_and_again_does_not_compound():
     batch, model = simulation(env).batch, load_model(TASKS["Hopper"])
     for field in ("body_mass", "body_inertia", "geom_friction", "dof_damping", "body_invweight0"):
         np.testing.assert_array_equal(getattr(batch.get_model(0), field), getattr(model, field))
+
+
+def test_a_value_is_alone_and_leaves_nothing_behind():
+    """No inertia, no other coefficient, no derived constant; beside scales and without them."""
+    env, model = make("Hopper", 2), load_model(TASKS["Hopper"])
+    physics, batch = env.physics, simulation(env).batch
+    values = np.full(len(physics.names), np.nan)
+    values[physics.components.select(["mass:torso", "friction:floor"])] = [1.25, 0.3]
+
+    def assert_model(body_mass, geom_friction, expected):
+        actual = batch.get_model(0)
+        for field in dir(model):
+            value = getattr(expected, field, None)
+            if isinstance(value, np.ndarray) and not field.startswith("_"):
+                own = {"body_mass": body_mass, "geom_friction": geom_friction}.get(field, value)
+                np.testing.assert_array_equal(getattr(actual, field), own, field)
+
+    mass, friction = model.body_mass.copy(), model.geom_friction.copy()
+    mass[1], friction[0, 0] = 1.25, 0.3
+    physics.set_values(ONE, values)
+    assert_model(mass, friction, model)
+    scales = np.ones(len(physics.names))
+    scales[physics.components.select(["mass", "gravity"])] = 2.0
+    physics.set_scales(ONE, scales)  # constants are those of the scaled model without the value
+    doubled = copy.copy(model)
+    doubled.body_mass[:] *= 2.0
+    doubled.body_inertia[:] *= 2.0
+    doubled.opt.gravity[:] *= 2.0
+    mujoco.mj_setConst(doubled, mujoco.MjData(doubled))
+    assert_model(np.where(np.arange(5) == 1, 1.25, doubled.body_mass), friction, doubled)
+    physics.set_values(ONE, np.full(len(physics.names), np.nan))
+    assert_model(doubled.body_mass, model.geom_friction, doubled)
+    physics.set_scales(ONE, np.ones(len(physics.names)))
+    assert_model(model.body_mass, model.geom_friction, model)
+    np.testing.assert_array_equal(batch.get_model(1).body_mass, model.body_mass)
+
+
+def test_values_that_do_not_fit_are_refused():
+    physics = make("Hopper", 2).physics
+    with pytest.raises(InputError, match="one for each of the"):
+        physics.set_values(ONE, np.ones(3))
+    with pytest.raises(InputError, match="finite, or nan"):
+        physics.set_values(ONE, np.full(len(physics.names), np.inf))
+    with pytest.raises(InputError, match="gravity is a vector"):
+        make("Hopper", 1, perturbations=Perturbation("value", 9.0, {"parameter": "gravity"}))
 
 
 def test_layers_multiply():

@@ -6,6 +6,7 @@ from hopper_runs import hopper_policy, make_run, statuses
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation import EvaluationTable, Suite, evaluate, evaluate_runs
+from drspcrl.perturbations import Perturbation
 from drspcrl.policy import load_policy, save_policy
 from drspcrl.runfolder.runs import read_runs
 
@@ -53,6 +54,25 @@ def test_a_kept_result_of_another_question_says_so(tmp_path):
     (result,) = evaluate_runs(folder, load_policy, ONE, episodes=3, show=None)
     assert result.status == "kept"
     assert "made with other episodes, policy; --overwrite replaces it" in result.reason
+
+
+def test_a_suite_of_tasks_gives_each_run_its_own_settings(tmp_path):
+    make_run(tmp_path, 0)
+    make_run(tmp_path, 1, env="Humanoid")
+    half, whole = ([None, Perturbation("action", x)] for x in (0.5, 1.0))
+    suite = Suite("own", [], tasks={"Hopper": half, "Walker2d": whole}, statistic="worst")
+    for status, reason in (("evaluated", ""), ("kept", "evaluation-own.csv is there already")):
+        results = list(evaluate_runs(tmp_path, load_policy, suite, episodes=2, show=None))
+        found = {r.path.name: r for r in results}
+        hopper, humanoid = (found[k] for k in sorted(found))
+        assert (hopper.status, hopper.reason) == (status, reason)
+        assert (humanoid.status, humanoid.reason[:30]) == (
+            "skipped",
+            "suite 'own' is of Hopper, Walk",
+        )
+        assert hopper.table is not None
+        assert hopper.table.info["settings"] == ["none", "action=0.5"]
+        assert hopper.table.statistic == "worst"
 
 
 def test_bad_runs_are_named_and_the_others_go_on(tmp_path):

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from drspcrl.envs import make
@@ -29,9 +30,43 @@ def test_every_shipped_suite_fits_every_task_and_says_what_it_is(name):
     suite = load_suite(name)
     assert suite.name == name
     assert len(suite.description) > 20
-    for task in TASKS:
-        env = make(task, num_envs=len(suite.rows))
-        env.perturb(range(len(suite.rows)), [row.parts for row in suite.rows])
+    for task in suite.tasks or TASKS:
+        rows = suite.for_task(task).rows
+        env = make(task, num_envs=min(len(rows), 100))
+        for k in range(0, len(rows), 100):
+            some = rows[k : k + 100]
+            env.perturb(range(len(some)), [row.parts for row in some])
+
+
+def test_m2td3s_grids_have_ten_absolute_values_per_axis_with_both_ends():
+    for name, size in (("m2td3-2", 100), ("m2td3-3", 1000)):
+        suite = load_suite(name)
+        assert suite.statistic == "worst"
+        assert list(suite.tasks) == ["Hopper", "HalfCheetah", "Walker2d"]
+        assert all(len(settings) == size for settings in suite.tasks.values())
+    hopper = load_suite("m2td3-3").for_task("Hopper-v5")
+    corners = {(*(part.level for part in row.parts),) for row in hopper.rows[1:]}
+    axes = [sorted(set(axis)) for axis in zip(*corners, strict=True)]
+    for axis, high in zip(axes, (3.0, 3.0, 4.0), strict=True):
+        np.testing.assert_array_equal(axis, np.linspace(0.1, high, 10))
+    kinds = ["value[friction:floor]", "value[mass:torso]", "value[mass:thigh]"]
+    assert [part.kind for part in hopper.rows[1].parts] == kinds
+    cheetah = load_suite("m2td3-2").for_task("HalfCheetah")
+    assert cheetah.rows[1].label == "value[friction]=0.1,value[mass:torso]=0.1"
+    assert cheetah.rows[-1].label == "value[friction]=4,value[mass:torso]=7"
+
+
+def test_a_suite_of_other_tasks_says_so():
+    with pytest.raises(InputError, match=r"is of Hopper, HalfCheetah, Walker2d and has nothing fo"):
+        load_suite("m2td3-2").for_task("Humanoid")
+    with pytest.raises(InputError, match=r"nothing for 'function'"):
+        load_suite("m2td3-2").for_task(lambda: None)
+    assert load_suite("paper").for_task("Humanoid") is not None
+
+
+def test_the_old_name_names_the_new_one():
+    with pytest.raises(InputError, match=r"worst_case is called mass_friction now.*m2td3-2"):
+        load_suite("worst_case")
 
 
 def test_own_suites_have_all_forms(tmp_path):
@@ -42,6 +77,7 @@ settings:
   - action=0.2, observation=0.1
   - {perturbation: push, levels: [0.1, 0.2], settings: {frequency: 1.0}}
   - grid: {"mass:torso": [0.5, 2], friction: [1]}
+  - values: {"mass:torso": {from: 1, to: 2, points: 3}}
 """
     suite = load_suite(written(tmp_path, text))
     assert suite.name == "mine"
@@ -52,6 +88,9 @@ settings:
         ("push[frequency=1.0]", 0.2),
         ("scale[mass:torso]=0.5,scale[friction]", 1),
         ("scale[mass:torso]=2,scale[friction]", 1),
+        ("value[mass:torso]", 1),
+        ("value[mass:torso]", 1.5),
+        ("value[mass:torso]", 2),
     ]
     for row in suite.rows[1:]:  # perturbation and level in a table say everything
         assert parse(f"{row.perturbation}={row.level}") == row.parts
@@ -81,6 +120,14 @@ settings:
         ("settings: [{perturbation: push, levels: [1], settings: 3}]", "names with values"),
         ("settings: [{grid: [1]}]", "parameters with lists of factors"),
         ("settings: [{grid: {mass: []}}]", "give a list of numbers"),
+        ("settings: [{values: {mass: {from: 1, to: 2, points: 1}}}]", "points of an axis are 1"),
+        ("settings: [{values: {mass: {from: 1, to: 2, points: 2.5}}}]", "a whole number, at le"),
+        ("settings: [{values: {mass: {from: 1, to: 2}}}]", "it needs from, points, to"),
+        ("settings: [{values: {gravity: [1], mass: [-1]}}]", "must lie between 0 and unbounded"),
+        ("{settings: [none], statistic: best}", "has the statistic 'best'; choose one of mean, w"),
+        ("{settings: [none], tasks: [none]}", "tasks names with lists of settings"),
+        ("{settings: [none], tasks: {Hopper: [none]}}", "has none twice"),
+        ("{settings: [], tasks: {Hopper: [x]}}", "task Hopper, setting 1: perturbation 'x' is no"),
         ("settings: [3]", "3 is not understood; write a setting in words"),
         ("settings: [!!python/object/apply:os.getcwd []]", "not valid YAML"),
     ],

@@ -51,6 +51,35 @@ def test_the_summary_leaves_out_what_diverged(table):
     assert lines[2].split() == ["action", "0.1", "1.0", "4.2", "5", "3", "1"]
 
 
+def grid_of(means, info):
+    n = len(means)
+    return EvaluationTable(
+        perturbation=np.array(["none", *["value[mass]"] * n]),
+        level=np.array([0.0, *range(n)]),
+        episode=np.zeros(n + 1, int),
+        returns=np.array([100.0, *means]),
+        length=np.ones(n + 1, int),
+        info=info,
+    )
+
+
+def test_the_worst_of_the_means_sums_up_a_grid():
+    means = [9.0, 5.0, np.nan, *range(20, 40)]
+    table = grid_of(means, {"statistic": "worst"})
+    assert table.worst is not None
+    assert (table.worst.perturbation, table.worst.level, table.worst.mean) == ("value[mass]", 1, 5)
+    lines = str(table).splitlines()
+    assert len(lines) == 1 + 1 + 5 + 1  # heading, nominal, the five worst, the sum
+    assert [line.split()[1] for line in lines[2:7]] == ["1", "0", "3", "4", "5"]
+    mean = np.nanmean(means)
+    assert lines[-1] == (
+        f"worst of 23 means 5.0 at value[mass]=1, mean of them {mean:.1f} "
+        "(1 settings diverged in every episode and are in neither)"
+    )
+    assert len(str(grid_of(means, {})).splitlines()) == 25  # any other suite shows everything
+    assert grid_of([], {"statistic": "worst"}).worst is None
+
+
 def test_a_write_that_fails_leaves_the_old_table(table, tmp_path, monkeypatch):
     path = tmp_path / "evaluation.csv"
     table.to_csv(path)

@@ -3,10 +3,12 @@
 import html
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from drspcrl.report import write_report
+from drspcrl.report.results import NOMINAL, setting_means
 from drspcrl.runfolder.runs import read_run
 
 LEFT_OUT = {"mass=0.5": "it has no MuJoCo model", "mass=1.5": "it has no MuJoCo model"}
@@ -29,6 +31,23 @@ def test_one_line_on_the_page_and_in_the_tables(runs, tmp_path):
     assert f"Not evaluated: {LINE}." in markdown.replace("\\", "")
     for ending in ("md", "tex"):
         assert "Not evaluated" in (tmp_path / "report" / "tables" / f"means.{ending}").read_text()
+
+
+def test_a_suite_whose_worst_counts_is_one_number(small_runs, tmp_path):
+    shutil.copytree(small_runs, tmp_path / "runs")
+    for folder in (tmp_path / "runs").glob("*-s?"):
+        if (folder / "evaluation.csv").exists():
+            shutil.move(folder / "evaluation.csv", folder / "evaluation-hard.csv")
+            (folder / "evaluation-hard.json").write_text(json.dumps({"statistic": "worst"}))
+    write_report(tmp_path / "runs", tmp_path / "report")
+    run = read_run(tmp_path / "runs" / "Hopper-sac-vanilla-s0")
+    means = setting_means(replace(run.evaluations["hard"], statistic="mean"), "", [])
+    found = setting_means(run.evaluations["hard"], "", [])
+    least = min(mean for setting, mean in means.items() if setting != NOMINAL)
+    assert found == {NOMINAL: means[NOMINAL], ("worst", 15.0): least}
+    markdown = (tmp_path / "report" / "tables" / "results-sac.md").read_text()
+    assert "Worst of the means, settings" in markdown
+    assert (tmp_path / "report" / "index.html").exists()
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"left_out": 3}', "{"])

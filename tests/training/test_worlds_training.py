@@ -149,6 +149,29 @@ def test_a_curve_of_earlier_runs_is_replayed(straight, small, tmp_path):
         Trainer(small("sac", tmp_path, methods=("yoked",), **transitions), QUIET)
 
 
+def test_a_published_box_is_trained_in_by_its_name_and_goes_on(small, tmp_path, monkeypatch):
+    def config(out) -> TrainConfig:
+        given = {"methods": ("fixed", "vanilla"), "log_every": 32, "checkpoint_every": 64}
+        return small("ppo", out, **given, env="Hopper", seeds=(3,), worlds="m2td3-2-hopper")
+
+    whole = train(config(tmp_path / "a"), QUIET)
+    killed_at(config(tmp_path / "b"), 160, monkeypatch)
+    folders = resume(tmp_path / "b", console=QUIET)
+    assert_same_runs(whole, folders)
+    box = {"low": 0.1, "high": 3.0}
+    assert read_config(folders[0])["worlds"]["physics"] == {
+        "friction:floor": box,
+        "mass:torso": box,
+    }
+    assert (read_run(folders[0]).metrics["epsilon"] == 1.0).all()
+    saved = newest_checkpoint(folders[0])
+    values = saved["collector/env/simulation/physics/value/world"]
+    set_ones = values[:, ~np.isnan(values).all(axis=0)]
+    assert set_ones.shape == (4, 2)
+    assert np.all((set_ones >= 0.1) & (set_ones <= 3.7))  # anchors are at the model's own 3.67
+    assert not np.array_equal(set_ones[0], set_ones[1])
+
+
 @pytest.mark.slow
 def test_own_parameters_go_on_where_they_were(small, tmp_path, monkeypatch):
     def config(out) -> TrainConfig:

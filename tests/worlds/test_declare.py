@@ -30,7 +30,7 @@ def test_the_default_is_what_the_docs_say():
 def test_a_record_is_declared_the_same_again():
     worlds = declared(
         {
-            "physics": {"mass": 0.1, "mass:torso": 0.3},
+            "physics": {"mass": 0.1, "mass:torso": 0.3, "mass:foot": {"low": 1, "high": 2.5}},
             "sensor_unit": [1.0, 2.0],
             "presence": {"physics": 1},
             "law": "ball",
@@ -56,6 +56,19 @@ WRONG = {
     "nan": ({"bias": math.nan}, r"bias: the tolerance is nan; give a finite"),
     "truth": ({"sensor": True}, r"sensor: the tolerance is True; give a finite"),
     "negative family": ({"physics": {"mass": -1}}, r"physics mass: the tolerance is -1; give"),
+    "range": (
+        {"physics": {"mass": {"low": 2, "high": 1}}},
+        r"from 2 to 1; give low and high, posi",
+    ),
+    "range below 0": ({"physics": {"mass": {"low": 0, "high": 1}}}, r"from 0 to 1; give low and"),
+    "half a range": (
+        {"physics": {"mass": {"low": 1}}},
+        r"mass is \{'low': 1\}; give a tolerance, or",
+    ),
+    "range of a vector": (
+        {"physics": {"gravity": {"low": 1, "high": 2}}},
+        r"gravity is a vector and",
+    ),
     "law": ({"law": "cube"}, r"law is 'cube'; choose one of auto, sphere, ball"),
     "kind": ({"presence": {"wind": 0.5}}, r"presence of 'wind'; the kinds are physics, sensor"),
     "unlikely": ({"presence": {"sensor": 1.5}}, r"presence of sensor is 1\.5; a probability is f"),

@@ -1,6 +1,7 @@
 """The law of worlds: moments in closed form, NumPy and JAX alike, Wasserstein radii."""
 
 import math
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from jax.scipy.special import erf
 
 from drspcrl.envs.registry import make
-from drspcrl.worlds import Parameter, declared, world_model
+from drspcrl.errors import InputError
+from drspcrl.evaluation import load_suite
+from drspcrl.worlds import Parameter, declared, read_declared, world_model
 from drspcrl.worlds.declare import KINDS, REACH
 from drspcrl.worlds.model import WorldModel
 
@@ -125,3 +128,96 @@ def test_noise_that_is_relative_is_said_in_the_units_of_the_readings():
         by = "" if n == 1 else ", by reading"
         assert table["sensor noise"] == noise + by
         assert table["sensor bias"] == f"± {bias}{by}"
+
+
+BOXES = {"Hopper": 3.0, "HalfCheetah": 7.0, "Walker2d": 5.0}
+
+
+def box(task: str, dimensions: int = 2, **changes) -> WorldModel:
+    says = read_declared(f"m2td3-{dimensions}-{task.lower()}")[0]
+    physics = make(task).physics
+    return world_model(replace(says, **changes), physics.components, 11, 3)
+
+
+@pytest.mark.parametrize("task", BOXES)
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_box_of_values_is_uniform_in_the_suites_own_box(task, dimensions):
+    """The tolerance is the box of the suite: same parameters, same ends, evenly filled."""
+    worlds = box(task, dimensions)
+    rows = load_suite(f"m2td3-{dimensions}").for_task(task).rows[1:]
+    names = [dict(part.settings)["parameter"] for part in rows[0].parts]
+    assert list(worlds.names) == names
+    levels = np.array([[part.level for part in row.parts] for row in rows])
+    physics = make(task).physics
+    drawn = worlds.physics_values(draws(worlds, 20_000), len(physics.names))
+    for k, name in enumerate(names):
+        own = drawn[:, physics.components.select([name])]
+        assert np.all(own == own[:, :1])  # one value for a whole family
+        low, high = levels[:, k].min(), levels[:, k].max()
+        share = (own[:, 0] - low) / (high - low)
+        assert -1e-6 <= share.min() < 1e-3 < 0.999 < share.max() <= 1 + 1e-6
+        # Kolmogorov's distance to the uniform law: beyond 1.95/√n with probability .001.
+        distance = np.abs(np.sort(share) - np.linspace(0, 1, len(share))).max()
+        assert distance < 1.95 / math.sqrt(len(share))
+    others = np.setdiff1d(np.arange(len(physics.names)), physics.components.select(names))
+    assert np.isnan(drawn[:, others]).all()
+
+
+def test_a_world_of_radius_0_is_the_model_and_one_of_half_lies_half_way():
+    worlds, physics = box("Hopper"), make("Hopper").physics
+    u = draws(worlds, 5)
+    torso = int(physics.components.select(["mass:torso"])[0])
+    nominal = physics.nominal[torso]
+    zero, half, whole = (worlds.physics_values(r * u, len(physics.names)) for r in (0, 0.5, 1))
+    np.testing.assert_array_equal(zero[:, torso], nominal)
+    np.testing.assert_allclose(half[:, torso], (nominal + whole[:, torso]) / 2)
+    assert np.all(whole[:, torso] < nominal)  # the published box lies below Hopper's torso
+    assert worlds.mean_square == pytest.approx(
+        np.mean(np.sum(draws(worlds) ** 2, axis=1)), rel=0.01
+    )
+    rows = {name: (law, where) for name, law, where in worlds.describe(1.0)}
+    assert rows["mass:torso"] == ("value, uniform (3.67 in the simulator)", "0.1 to 3")
+
+
+def test_values_are_drawn_alike_by_numpy_and_jax():
+    worlds = box("Walker2d", 3)
+    random = np.random.default_rng(0)
+    normal = random.standard_normal((50, worlds.size)).astype(np.float32)
+    uniform = random.random((50, len(KINDS) + 1)).astype(np.float32)
+    np.testing.assert_allclose(
+        worlds.unit_draws(jnp.asarray(normal), jnp.asarray(uniform), jnp, erf),
+        worlds.unit_draws(normal, uniform),
+        atol=2e-6,
+    )
+
+
+def test_a_value_and_a_scale_of_one_component_do_not_meet():
+    says = declared({"physics": {"mass": 0.1, "mass:torso": {"low": 1, "high": 5}}, "sensor": 0})
+    components = make("Hopper").physics.components
+    names = world_model(says, components, 11, 3).names
+    assert names.count("mass:torso") == 1
+    assert {"mass:thigh", "mass:leg", "mass:foot"} < set(names)
+
+
+@pytest.mark.parametrize(
+    ("physics", "told"),
+    [
+        ({"friction": {"low": 0.1, "high": 3}}, r"friction has 5 components of different values"),
+        (
+            {"mass:torso": {"low": 1, "high": 2}, "mass": {"low": 1, "high": 2}},
+            r"mass has 4 components of different values",
+        ),
+    ],
+)
+def test_a_range_of_what_has_no_one_value_is_refused(physics, told):
+    with pytest.raises(InputError, match=told):
+        world_model(declared({"physics": physics}), make("Hopper").physics.components, 11, 3)
+
+
+def test_ranges_need_a_model_and_values_above_0():
+    says = declared({"physics": {"mass": {"low": 1, "high": 2}}})
+    with pytest.raises(InputError, match=r"physics has mass, and this task has no MuJoCo model"):
+        world_model(says, None, 2, 1)
+    box("Hopper").check_reach(1.0)
+    with pytest.raises(InputError, match=r"friction:floor falls to -0\.\d+ at epsilon_budget 1\.5"):
+        box("Hopper").check_reach(1.5)

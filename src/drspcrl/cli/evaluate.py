@@ -30,7 +30,7 @@ class Evaluate:
     episodes: int = 100
     """Episodes for each setting."""
     suite: str = "paper"
-    """paper, quick, noise, beyond, worst_case, or the path of a YAML file."""
+    """paper, quick, noise, beyond, mass_friction, m2td3-2, m2td3-3, or the path of a YAML file."""
     seed: int = 0
     """Where all randomness comes from; the same for every run."""
     policy: str = "last"
@@ -183,7 +183,9 @@ def _line(result: "RunResult") -> str:
     perturbed = [s.mean for s in settings if s.perturbation != "none"]
     lost = [f"{s.diverged} at {s.perturbation}={s.level:g}" for s in settings if s.diverged]
     parts = [f"nominal {nominal[0]:.1f}"] if nominal else []
-    if perturbed:
+    if result.table.statistic == "worst" and result.table.worst_line:
+        parts.append(result.table.worst_line)
+    elif perturbed:
         parts.append(f"perturbed {sum(perturbed) / len(perturbed):.1f} ({len(perturbed)} settings)")
     if lost:
         parts.append(f"episodes that diverged and are left out: {', '.join(lost)}")

@@ -224,7 +224,7 @@ class BatchEnv:
         expected = {key: value.shape for key, value in self.state().items()}
         received = {key: np.shape(value) for key, value in state.items()}
         # Layers appear only once a perturbation has acted; a user's state has any length.
-        free = ("simulation/physics/layer/", "simulation/own")
+        free = ("simulation/physics/layer/", "simulation/physics/value/", "simulation/own")
         differing = {k for k, _ in expected.items() ^ received.items() if not k.startswith(free)}
         if differing:
             raise InputError(

@@ -118,7 +118,7 @@ def evaluate_policies(
     Yields:
         An outcome as soon as the last episode of its policy is over.
     """
-    suite = load_suite(suite)
+    suite = load_suite(suite).for_task(env)
     check_numbers(episodes=episodes, seed=seed, simulations=simulations, threads=threads)
     if not policies:
         raise InputError("there are no policies; give at least one, by name")
@@ -256,6 +256,7 @@ def record(
         "format_version": FORMAT_VERSION,
         "env": name if isinstance(name, str) else _name_of(name),
         "suite": suite.name,
+        **({"statistic": suite.statistic} if suite.statistic != "mean" else {}),
         "settings": list(suite.labels),
         **({"left_out": dict(left_out)} if left_out else {}),
         **request,

@@ -136,8 +136,7 @@ def evaluate_runs(
     check_numbers(episodes=episodes, seed=seed, threads=threads)
     processes_for(jobs, 1, threads)
     request = {
-        "settings": list(suite.labels), "episodes": episodes, "seed": seed,
-        "deterministic": deterministic, "clip": False,
+        "episodes": episodes, "seed": seed, "deterministic": deterministic, "clip": False,
     }  # fmt: skip
     by_task: dict[str, dict[str, _Prepared]] = {}
     found_below = _folders(Path(root)) if isinstance(root, str | Path) else root
@@ -154,7 +153,8 @@ def evaluate_runs(
             policy_file=policy_file, overwrite=overwrite, deterministic=deterministic,
             show=None, trust=trust,
         )  # fmt: skip
-        total = len(waiting) * len(suite.rows) * episodes
+        rows = sum(len(suite.for_task(task).rows) * len(own) for task, own in by_task.items())
+        total = rows * episodes
         title = f"{len(waiting)} runs in {processes} processes"
         with progress(total, title, show) as advance:
             yield from _evaluate_shares(waiting, processes, threads, work, advance)
@@ -208,13 +208,15 @@ def _prepare(
     """A run that is ready to be evaluated, or what becomes of it instead."""
     try:
         run = read_run(folder, metrics=(), evaluations=False)
+        settings = list(suite.for_task(run.environment).labels)
         refuse_imports(run.environment, trust)
         import_trusted(run.environment, trust)
         source = None if os.path.lexists(file) else foreign_source(run)
         digest = _digest(file) if source is None else run.info["foreign"].get("sha256")
         path = result_path(folder, suite.name)
         if path.exists() and not overwrite:
-            return kept_result(path, {**request, "policy_sha256": digest})
+            asked = {**request, "settings": settings, "policy_sha256": digest}
+            return kept_result(path, asked)
         policy = load(file) if source is None else named_policy(run, source, trust)
     except InputError as error:
         return RunResult(folder, "skipped", str(error))

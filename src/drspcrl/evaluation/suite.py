@@ -5,20 +5,25 @@ Suites of the package are YAML files in `suites/`; a user's own have the same fo
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.files import read_text
 from drspcrl.named import refuse_imports
-from drspcrl.perturbations import Perturbation, Setting, as_parts, grid, label, parse
+from drspcrl.perturbations import Perturbation, Setting, as_parts, grid, label, parse, values
 from drspcrl.perturbations.setting import MOST_POINTS
 from drspcrl.reading import MOST_YAML, parse_yaml
 from drspcrl.registry import Entry, Registry
+
+Statistic = Literal["mean", "worst"]
+"""What sums a suite up: the mean over its perturbed settings, or the worst of their means."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class Suite:
         name: Letters, digits, `_` and `-`; it becomes part of file names.
         settings: Each None (nominal), a `Perturbation`, or a tuple of them, innermost first.
         description: A line for people.
+        statistic: What sums it up, `mean` or `worst`.
+        tasks: Further settings of single tasks, of a suite that has others for each.
 
     Raises:
         InputError: A name that cannot be a file name, no settings, or one that is there twice.
@@ -58,23 +65,49 @@ class Suite:
     name: str
     settings: Sequence[Setting]
     description: str = ""
+    statistic: Statistic = "mean"
+    tasks: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
             raise InputError(
                 f"suite name is {shown(self.name)}; use letters, digits, _ and -, as in 'my_suite'"
             )
-        if not self.settings:
+        if self.statistic not in get_args(Statistic):
+            raise InputError(
+                f"suite {shown(self.name)} has the statistic {shown(self.statistic)}; choose one "
+                f"of {', '.join(get_args(Statistic))}"
+            )
+        if not self.settings and not self.tasks:
             raise InputError(
                 f"suite {shown(self.name)} has no settings; give at least one, e.g. none"
             )
+        for own in self.tasks.values() or [()]:
+            self._check_twice([*self.settings, *own])
+
+    def _check_twice(self, settings: Sequence[Setting]) -> None:
         seen: set[str] = set()
-        for row in self.rows:
-            if row.label in seen:
-                raise InputError(
-                    f"suite {shown(self.name)} has {row.label} twice; keep one of them"
-                )
-            seen.add(row.label)
+        for setting in settings:
+            name = label(as_parts(setting))
+            if name in seen:
+                raise InputError(f"suite {shown(self.name)} has {name} twice; keep one of them")
+            seen.add(name)
+
+    def for_task(self, env: str | Callable[[], Any]) -> "Suite":
+        """The suite as it is for one task, without those of others.
+
+        Raises:
+            InputError: it has settings for other tasks alone.
+        """
+        if not self.tasks:
+            return self
+        task = env.removesuffix("-v5") if isinstance(env, str) else ""
+        if task not in self.tasks:
+            raise InputError(
+                f"suite {self.name!r} is of {', '.join(self.tasks)} and has nothing for "
+                f"{shown(env if isinstance(env, str) else type(env).__name__)}; take another suite"
+            )
+        return replace(self, settings=(*self.settings, *self.tasks[task]), tasks={})
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -83,8 +116,19 @@ class Suite:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The settings in words; what makes two suites equal."""
+        """The settings in words; what makes two suites of one task equal."""
         return tuple(row.label for row in self.rows)
+
+    def same_as(self, other: "Suite") -> bool:
+        """Whether both have the same settings for every task, whatever they are called."""
+        mine, theirs = ((s.labels, s.statistic, s._labels_of_tasks()) for s in (self, other))
+        return mine == theirs
+
+    def _labels_of_tasks(self) -> dict[str, tuple[str, ...]]:
+        return {
+            task: tuple(label(as_parts(setting)) for setting in own)
+            for task, own in self.tasks.items()
+        }
 
 
 def episode_seed(seed: int, setting: Setting, episode: int) -> int:
@@ -113,8 +157,12 @@ def _row(parts: tuple[Perturbation, ...]) -> Row:
 
 _FORMS = (
     "write a setting in words (none, action=0.3), {perturbation: NAME, levels: [...]} with "
-    "optional settings, or {grid: {PARAMETER: [factors]}}"
+    "optional settings, {grid: {PARAMETER: [factors]}} or {values: {PARAMETER: [values]}}"
 )
+_RENAMED = {
+    "worst_case": "is called mass_friction now, because it is no published protocol; M2TD3's and "
+    "RRLS's own are m2td3-2 and m2td3-3"
+}
 
 
 class ShippedSuite(Entry):
@@ -151,6 +199,8 @@ def load_suite(suite: str | Path | Suite, trust: Collection[str] = ()) -> Suite:
     path = Path(suite)
     if path.suffix not in (".yaml", ".yml"):
         refuse_imports(str(suite), trust, "command")
+        if (now := _RENAMED.get(str(suite))) is not None:
+            raise InputError(f"suite {suite} {now}")
         found = SUITES.load(str(suite))
         if not isinstance(found, Suite):
             raise InputError(f"suite {shown(str(suite))} is no drspcrl.evaluation.Suite")
@@ -160,7 +210,7 @@ def load_suite(suite: str | Path | Suite, trust: Collection[str] = ()) -> Suite:
     except (OSError, ValueError) as error:
         raise InputError(f"suite file {brief(path)} cannot be read: {brief(error)}") from None
     found = _parsed(text, path.stem, str(path), trust)
-    if found.name in SUITES and found.labels != _shipped(found.name).labels:
+    if found.name in SUITES and not found.same_as(_shipped(found.name)):
         # Its results would pass for those of the suite everybody knows by that name.
         raise InputError(
             f"suite file {path} has the name of the package's suite {found.name!r} but other "
@@ -179,10 +229,27 @@ def _parsed(text: str, name: str, source: str, trust: Collection[str] = ()) -> S
         content = parse_yaml(text)
     except InputError as error:
         raise InputError(f"{source} is not valid YAML: {error}") from None
-    _check_keys(content, {"settings"}, {"description"}, f"{source}")
-    items, description = content["settings"], content.get("description", "")
-    if not isinstance(items, list) or not isinstance(description, str):
-        raise InputError(f"{source}: settings must be a list and description a text")
+    _check_keys(content, {"settings"}, {"description", "statistic", "tasks"}, f"{source}")
+    description, tasks = content.get("description", ""), content.get("tasks", {})
+    if not isinstance(description, str) or not isinstance(tasks, Mapping):
+        raise InputError(
+            f"{source}: description must be a text and tasks names with lists of settings"
+        )
+    return Suite(
+        name,
+        _all_settings(content["settings"], source, trust),
+        " ".join(description.split()),
+        content.get("statistic", "mean"),
+        {
+            str(task): _all_settings(items, f"{source}, task {brief(task)}", trust)
+            for task, items in tasks.items()
+        },
+    )
+
+
+def _all_settings(items: Any, source: str, trust: Collection[str]) -> tuple[Setting, ...]:
+    if not isinstance(items, list):
+        raise InputError(f"{source}: settings must be a list")
     settings: list[Setting] = []
     for position, item in enumerate(items, start=1):
         try:
@@ -191,7 +258,7 @@ def _parsed(text: str, name: str, source: str, trust: Collection[str] = ()) -> S
             raise InputError(f"{source}, setting {position}: {error}") from None
         if len(settings) > MOST_POINTS:
             raise InputError(f"{source} has more than {MOST_POINTS:,} settings; give fewer")
-    return Suite(name, tuple(settings), " ".join(description.split()))
+    return tuple(settings)
 
 
 def _settings(item: Any, trust: Collection[str]) -> list[Setting]:
@@ -200,7 +267,10 @@ def _settings(item: Any, trust: Collection[str]) -> list[Setting]:
         return [parse(re.sub(r"\s", "", item), trust)]
     if isinstance(item, Mapping) and "grid" in item:
         _check_keys(item, {"grid"}, set(), "a grid")
-        return list(grid(_factors(item["grid"])))
+        return list(grid(_axes(item["grid"], "factors")))
+    if isinstance(item, Mapping) and "values" in item:
+        _check_keys(item, {"values"}, set(), "a grid of values")
+        return list(values(_axes(item["values"], "values")))
     if isinstance(item, Mapping) and "perturbation" in item:
         _check_keys(item, {"perturbation", "levels"}, {"settings"}, "a perturbation")
         name, settings = item["perturbation"], item.get("settings", {})
@@ -214,10 +284,21 @@ def _settings(item: Any, trust: Collection[str]) -> list[Setting]:
     raise InputError(f"{shown(item)} is not understood; {_FORMS}")
 
 
-def _factors(axes: Any) -> dict[str, list[float]]:
+def _axes(axes: Any, what: str) -> dict[str, list[float]]:
     if not isinstance(axes, Mapping) or not all(isinstance(name, str) for name in axes):
-        raise InputError(f"grid is {shown(axes)}; give parameters with lists of factors")
-    return {name: _numbers(factors) for name, factors in axes.items()}
+        raise InputError(f"grid is {shown(axes)}; give parameters with lists of {what}")
+    return {name: _axis(given) for name, given in axes.items()}
+
+
+def _axis(given: Any) -> list[float]:
+    """A list of numbers, or evenly spaced ones with both ends."""
+    if not isinstance(given, Mapping):
+        return _numbers(given)
+    _check_keys(given, {"from", "to", "points"}, set(), "an axis")
+    first, last, points = _numbers([given["from"], given["to"], given["points"]])
+    if points != int(points) or not 2 <= points <= MOST_POINTS:
+        raise InputError(f"points of an axis are {shown(points)}; give a whole number, at least 2")
+    return np.linspace(first, last, int(points)).tolist()
 
 
 def _numbers(found: Any) -> list[float]:

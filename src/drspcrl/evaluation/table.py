@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _LISTED = 8
+_WORST_SHOWN = 5
 
 
 class Summary(NamedTuple):
@@ -97,9 +98,45 @@ class EvaluationTable:
         lost = int(self.diverged[rows].sum())
         return Summary(perturbation, level, mean, std, length, len(rows), lost)
 
+    @property
+    def statistic(self) -> str:
+        """What sums it up: `mean` over perturbed settings, or the `worst` of their means."""
+        return "worst" if self.info.get("statistic") == "worst" else "mean"
+
+    @property
+    def worst(self) -> Summary | None:
+        """The perturbed setting of the least mean return; None where there is none."""
+        return next(iter(self._ranked()), None)
+
+    @property
+    def worst_line(self) -> str:
+        """One line about the worst of the means, and the mean of them."""
+        perturbed = [s for s in self.summary() if s.perturbation != "none"]
+        if (worst := self.worst) is None:
+            return ""
+        mean = float(np.nanmean([s.mean for s in perturbed]))
+        lost = sum(bool(np.isnan(s.mean)) for s in perturbed)
+        return (
+            f"worst of {len(perturbed)} means {worst.mean:.1f} at "
+            f"{worst.perturbation}={number(worst.level)}, mean of them {mean:.1f}"
+            + (f" ({lost} settings diverged in every episode and are in neither)" if lost else "")
+        )
+
+    def _ranked(self) -> list[Summary]:
+        """The perturbed settings that have a mean, the worst first."""
+        found = (s for s in self.summary() if s.perturbation != "none" and np.isfinite(s.mean))
+        return sorted(found, key=lambda s: s.mean)
+
+    def _shown(self) -> list[Summary]:
+        """The settings to print: of a grid whose worst counts, the nominal and the worst ones."""
+        found = self.summary()
+        if self.statistic != "worst" or len(found) <= 2 * _WORST_SHOWN:
+            return found
+        return [*(s for s in found if s.perturbation == "none"), *self._ranked()[:_WORST_SHOWN]]
+
     def __str__(self) -> str:
         lines = [("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")]
-        for s in self.summary():
+        for s in self._shown():
             numbers = (f"{s.mean:.1f}", f"{s.std:.1f}", f"{s.length:.0f}")
             counts = (str(s.episodes), str(s.diverged))
             lines.append((s.perturbation, number(s.level), *numbers, *counts))
@@ -108,7 +145,8 @@ class EvaluationTable:
             f"{name:<{first}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(rest, others, strict=True))
             for name, *rest in lines
         ]
-        return "\n".join([*rows, self.left_out] if self.left_out else rows)
+        last = [self.worst_line if self.statistic == "worst" else "", self.left_out]
+        return "\n".join([*rows, *filter(None, last)])
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to `path`, and `info` beside it, with the suffix `.json`.

@@ -76,8 +76,8 @@ def evaluate_foreign(
     """
     check_numbers(episodes=episodes, seed=seed, threads=threads)
     check_numbers(episodes=1, seed=run_seed)
-    suite = load_suite(suite)
     env = env.removesuffix("-v5") if env.removesuffix("-v5") in task_names() else env
+    suite = load_suite(suite).for_task(env)
     method = method_name(policy, name)
     folder = Path(out) / folder_name(env, method, run_seed)
     foreign = load_foreign(policy, env, normaliser=normaliser, trust=trust)

@@ -17,12 +17,14 @@ _EXPORTS = {
     "PerturbationWrapper": "drspcrl.perturbations.wrapper",
     "PhysicsNoise": "drspcrl.perturbations.physics",
     "PhysicsScale": "drspcrl.perturbations.physics",
+    "PhysicsValue": "drspcrl.perturbations.physics",
     "Setting": "drspcrl.perturbations.setting",
     "as_parts": "drspcrl.perturbations.setting",
     "grid": "drspcrl.perturbations.setting",
     "label": "drspcrl.perturbations.setting",
     "parse": "drspcrl.perturbations.setting",
     "sweep": "drspcrl.perturbations.setting",
+    "values": "drspcrl.perturbations.setting",
     "wrap": "drspcrl.perturbations.setting",
 }
 
@@ -39,12 +41,14 @@ __all__ = [
     "PerturbationWrapper",
     "PhysicsNoise",
     "PhysicsScale",
+    "PhysicsValue",
     "Setting",
     "as_parts",
     "grid",
     "label",
     "parse",
     "sweep",
+    "values",
     "wrap",
 ]
 
@@ -56,7 +60,7 @@ if TYPE_CHECKING:
         ObservationDropout,
         ObservationNoise,
     )
-    from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale
+    from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale, PhysicsValue
     from drspcrl.perturbations.setting import (
         PERTURBATIONS,
         Perturbation,
@@ -66,6 +70,7 @@ if TYPE_CHECKING:
         label,
         parse,
         sweep,
+        values,
         wrap,
     )
     from drspcrl.perturbations.wrapper import PerturbationWrapper

@@ -1,4 +1,4 @@
-"""Perturbed physics: random parameters, and one parameter set to a multiple of its value."""
+"""Perturbed physics: random parameters, and one parameter at a multiple of its value or a value."""
 
 from collections.abc import Sequence
 
@@ -105,6 +105,57 @@ class PhysicsScale(PerturbationWrapper):
     """
 
     Kernel = PhysicsScaleKernel
+
+    def __init__(self, env: gymnasium.Env, level: float, parameter: str):
+        super().__init__(env, level, parameter=parameter)
+
+
+class PhysicsValueKernel(Kernel):
+    """See `PhysicsValue`."""
+
+    stream = 0  # draws nothing
+    hooks = frozenset({"begin"})
+    nominal = np.nan  # no level changes nothing, but that of the model itself
+
+    def __init__(self, context: Context, layer: str, parameter: str):
+        super().__init__(context, layer)
+        self._physics = needs_physics(context.physics, "physics value")
+        self._selected = self._physics.components.select([parameter])
+        if parameter.split(":")[0] == "gravity":
+            raise InputError(
+                "gravity is a vector, which a value does not set; take scale[gravity], a factor"
+            )
+
+    @classmethod
+    def check_level(cls, level: float) -> None:
+        """A value that is not negative."""
+        check_range("physics value", level, 0.0, np.inf, closed=False)
+
+    def begin(self, ids: np.ndarray) -> None:
+        """Set the value."""
+        values = np.full((len(ids), len(self._physics.names)), np.nan)
+        values[:, self._selected] = self.levels[ids][:, None]
+        self._physics.set_values(ids, values, self.layer)
+
+    def retire(self, ids: np.ndarray) -> None:
+        """Back to the model's own."""
+        self._physics.set_values(ids, np.full(len(self._physics.names), np.nan), self.layer)
+
+
+class PhysicsValue(PerturbationWrapper):
+    """One number of the model is `level`, and nothing follows from it.
+
+    This is what M2TD3 and RRLS do. A mass changes without its inertia, a friction in its sliding
+    coefficient alone, and constants that MuJoCo derives from them stay. `PhysicsScale` is the
+    change that a real body would undergo.
+
+    Args:
+        env: environment with a MuJoCo model.
+        level: the value, in the model's own unit.
+        parameter: `mass:torso`, `friction:floor`, or `friction` for all geoms.
+    """
+
+    Kernel = PhysicsValueKernel
 
     def __init__(self, env: gymnasium.Env, level: float, parameter: str):
         super().__init__(env, level, parameter=parameter)

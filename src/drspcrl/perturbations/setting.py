@@ -37,6 +37,9 @@ PERTURBATIONS = Registry(
         "scale": Entry(
             f"{_ROOM}.physics:PhysicsScale", "Physics scale", "one physics parameter times a factor"
         ),
+        "value": Entry(
+            f"{_ROOM}.physics:PhysicsValue", "Physics value", "one number of the model set, alone"
+        ),
         "push": Entry(f"{_ROOM}.forces:ExternalPush", "Push", "pushes of the torso, now and then"),
         "gusts": Entry(f"{_ROOM}.forces:Gusts", "Gusts", "random forces on every body"),
         "action_delay": Entry(
@@ -221,15 +224,31 @@ def grid(scales: Mapping[str, Sequence[float]]) -> list[tuple[Perturbation, ...]
     Returns:
         One setting per grid point, the last parameter varying fastest.
     """
-    points = prod(len(factors) for factors in scales.values())
-    if not scales or points == 0:
+    return _grid("scale", scales)
+
+
+def values(axes: Mapping[str, Sequence[float]]) -> list[tuple[Perturbation, ...]]:
+    """All combinations of numbers of the model set to several values, each alone.
+
+    Args:
+        axes: parameter (`mass:torso`, `friction:floor`, …) → values in the model's own unit.
+
+    Returns:
+        One setting per grid point, the last parameter varying fastest.
+    """
+    return _grid("value", axes)
+
+
+def _grid(kind: str, axes: Mapping[str, Sequence[float]]) -> list[tuple[Perturbation, ...]]:
+    points = prod(len(levels) for levels in axes.values())
+    if not axes or points == 0:
         raise InputError(
-            f"grid got {shown(dict(scales))}; give parameters with at least one factor each"
+            f"grid got {shown(dict(axes))}; give parameters with at least one factor or value each"
         )
     if points > MOST_POINTS:
         raise InputError(f"grid has {points:,} points; give at most {MOST_POINTS:,}")
-    axes = [[Perturbation("scale", f, {"parameter": p}) for f in fs] for p, fs in scales.items()]
-    return [tuple(point) for point in product(*axes)]
+    parts = [[Perturbation(kind, x, {"parameter": p}) for x in own] for p, own in axes.items()]
+    return [tuple(point) for point in product(*parts)]
 
 
 def sweep(parameter: str, factors: Sequence[float]) -> list[Perturbation]:

@@ -40,11 +40,14 @@ class Components:
         names: `parameter:object` (`mass:torso`, `gear:0` for a nameless object), or `gravity`.
         nominal: one nominal value each (for friction the sliding coefficient).
         index: field → which component scales each of its elements; `len(names)` means none.
+        single: field → the same for the elements that hold a component's own number alone: a mass
+            without inertia, the sliding coefficient of a friction.
     """
 
     names: tuple[str, ...]
     nominal: np.ndarray
     index: dict[str, np.ndarray]
+    single: dict[str, np.ndarray]
 
     def select(self, parameters: Sequence[str]) -> np.ndarray:
         """The components that `mass` (all bodies) or `mass:torso` (one of them) stand for."""
@@ -85,6 +88,7 @@ def components_of(model: Model) -> Components:
     names: list[str] = []
     nominal: list[float] = []
     index: dict[str, np.ndarray] = {}
+    single: dict[str, np.ndarray] = {}
     for parameter, (fields, kind) in PARAMETERS.items():
         values = np.atleast_1d(field_of(model, fields[0]))
         owners = _owners(model, kind, len(values))
@@ -100,9 +104,19 @@ def components_of(model: Model) -> Components:
             index[field] = np.broadcast_to(
                 component.reshape(-1, *[1] * (len(shape) - 1)), shape
             ).copy()
-    for array in index.values():
+        single[fields[0]] = _first_numbers(values, index[fields[0]])
+    for array in (*index.values(), *single.values()):
         array[array < 0] = len(names)
-    return Components(tuple(names), np.array(nominal), index)
+    return Components(tuple(names), np.array(nominal), index, single)
+
+
+def _first_numbers(values: np.ndarray, component: np.ndarray) -> np.ndarray:
+    """Of each row the first element that is not 0, of a field that is one vector its only one."""
+    rows = values.reshape(len(values), -1)
+    first = np.zeros(rows.shape, bool)
+    first[np.arange(len(rows)), np.argmax(rows != 0, axis=1)] = True
+    held = (first & (rows != 0)).reshape(values.shape)
+    return np.where(held, component, -1)
 
 
 def _owners(model: Model, kind: str, rows: int) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Physics parameters of a batch of simulations: names, nominal values, scales per simulation.
 
-Values are always written as nominal × scale, so nothing compounds, and the constants that MuJoCo
-derives from them follow.
+Scales are always written as nominal × scale, so nothing compounds, and the constants that MuJoCo
+derives from them follow. Values, as some published protocols set them, are written as they are and
+alone: no inertia and no derived constant follows a mass.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ class Physics:
     """Physics parameters of a batch of simulations, settable per simulation.
 
     Scales come in layers (one for the caller, one for each perturbation); what is simulated is the
-    nominal value times the product of all layers.
+    nominal value times the product of all layers, or a value where a layer sets one.
 
     Args:
         backend: where values are written.
@@ -38,7 +39,9 @@ class Physics:
             field: field_of(backend.model, field).copy() for field in self.components.index
         }
         self._layers: dict[str, np.ndarray] = {}
+        self._values: dict[str, np.ndarray] = {}
         self._written: set[str] = set()
+        self._valued: set[str] = set()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,6 +93,35 @@ class Physics:
         self._layers[layer][ids] = scales
         self._write(ids)
 
+    def set_values(self, ids: np.ndarray, values: np.ndarray, layer: str = CALLER) -> None:
+        """Set the numbers of some components as they are, and nothing that would follow from them.
+
+        A mass changes without its body's inertia, a friction in its sliding coefficient alone, and
+        the constants that MuJoCo derives stay those of the scaled model.
+
+        Args:
+            ids: simulations.
+            values: in the model's own units, nan for a component that is left alone,
+                [len(ids), len(names)] (or one row for all of them).
+            layer: whose values these are; of several the last by name holds.
+
+        Raises:
+            InputError: values of another shape, or not finite.
+        """
+        ids = np.asarray(ids)
+        values = np.asarray(values, float)
+        if values.shape not in ((len(self.names),), (len(ids), len(self.names))):
+            raise InputError(
+                f"values have shape {values.shape}; give one for each of the {len(self.names)} "
+                "components in physics.names, nan for those to leave alone"
+            )
+        if np.any(np.isinf(values)):
+            raise InputError("values must be finite, or nan for components to leave alone")
+        if layer not in self._values:
+            self._values[layer] = np.full((self._backend.num_envs, len(self.names)), np.nan)
+        self._values[layer][ids] = values
+        self._write(ids)
+
     def _total(self, ids: np.ndarray) -> np.ndarray:
         total = np.ones((len(ids), len(self.names)))
         for name in sorted(self._layers):  # one order, so that rounding is always the same
@@ -102,12 +134,30 @@ class Physics:
         for field, index in self.components.index.items():
             factors = extended[:, index]
             # Fields never touched stay shared by all simulations, which is faster.
-            if field in self._written or np.any(factors != 1.0):
+            scaled = field in self._written or bool(np.any(factors != 1.0))
+            if scaled or field in self._valued:
                 self._backend.write(field, ids, self._nominal[field] * factors)
+            if scaled:
                 self._written.add(field)
                 changed = True
         if changed:
             self._backend.commit(ids)
+        self._write_values(ids, extended)
+
+    def _write_values(self, ids: np.ndarray, extended: np.ndarray) -> None:
+        """Write what is set alone; after the constants were derived, which must not see it."""
+        values = np.full(extended.shape, np.nan)
+        for name in sorted(self._values):
+            own = self._values[name][ids]
+            values[:, :-1] = np.where(np.isnan(own), values[:, :-1], own)
+        if np.all(np.isnan(values)):
+            return
+        for field, index in self.components.single.items():
+            alone = values[:, index]
+            if not np.all(np.isnan(alone)):
+                scaled = self._nominal[field] * extended[:, self.components.index[field]]
+                self._backend.write(field, ids, np.where(np.isnan(alone), scaled, alone))
+                self._valued.add(field)
 
     def body(self, name: str | None) -> int:
         """The index of a body; without a name the first one that moves."""
@@ -131,16 +181,24 @@ class Physics:
 
     def verify(self) -> None:
         """Raise an `InputError` if an environment no longer simulates the model written to."""
-        if self._written:
+        if self._written or self._valued:
             self._backend.verify()
 
     def state(self) -> dict[str, np.ndarray]:
         """All layers."""
-        return {f"layer/{name}": scales.copy() for name, scales in self._layers.items()}
+        layers = {f"layer/{name}": scales.copy() for name, scales in self._layers.items()}
+        return layers | {f"value/{name}": own.copy() for name, own in self._values.items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to the layers of a `state()`."""
-        self._layers = {key.removeprefix("layer/"): rows.copy() for key, rows in state.items()}
+        self._layers, self._values = (
+            {
+                key.removeprefix(kind): own.copy()
+                for key, own in state.items()
+                if key.startswith(kind)
+            }
+            for kind in ("layer/", "value/")
+        )
         self._write(np.arange(self._backend.num_envs))
 
 

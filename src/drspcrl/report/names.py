@@ -32,6 +32,7 @@ PERTURBATION_LABELS = {
     "action": ("Action noise", "p"),
     "observation": ("Observation noise", "σ"),
     "environment": ("Physics noise", "δ"),
+    "worst": ("Worst of the means", "settings"),
 }
 # What two methods are in worlds: with a fixed radius, what practitioners call domain randomization;
 # with the paper's random ε, a random radius.

@@ -23,6 +23,8 @@ from drspcrl.statistics import Estimate, mean_interval, missing
 Setting = tuple[str, float]
 Group = tuple[str, str]
 NOMINAL: Setting = ("none", 0.0)
+WORST = "worst"
+"""The one setting that a suite with the statistic `worst` becomes; its level counts settings."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,18 @@ def setting_means(evaluation: Evaluation, name: str, notes: list[str]) -> dict[S
     keys = np.column_stack([which, evaluation.level[finite]])
     settings, rows, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     sums = np.bincount(rows.ravel(), evaluation.returns[finite], minlength=len(settings))
-    return {
+    means = {
         (str(names[int(index)]), round(float(level), 9)): float(total / count)
         for (index, level), total, count in zip(settings, sums, counts, strict=True)
     }
+    return _worst_alone(means) if evaluation.statistic == "worst" else means
+
+
+def _worst_alone(means: dict[Setting, float]) -> dict[Setting, float]:
+    """Of a suite whose worst counts, the nominal return and the worst of the others."""
+    perturbed = [mean for setting, mean in means.items() if setting != NOMINAL]
+    worst = {(WORST, float(len(perturbed))): min(perturbed)} if perturbed else {}
+    return {setting: mean for setting, mean in means.items() if setting == NOMINAL} | worst
 
 
 def _complete_runs(

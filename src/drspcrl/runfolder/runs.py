@@ -49,6 +49,8 @@ class Evaluation:
     """Settings of the suite that the task has nothing for, each with the reason."""
     random_return: tuple[float, int] | None = None
     """Mean return of random actions and its episodes, where it was measured with the table."""
+    statistic: str = "mean"
+    """What sums it up: `mean` over perturbed settings, or the `worst` of their means."""
 
 
 @dataclass(frozen=True)
@@ -388,6 +390,7 @@ def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
                 read_evaluation(path),
                 left_out=_left_out(beside.get("left_out")),
                 random_return=_random_return(beside.get("random_return")),
+                statistic="worst" if beside.get("statistic") == "worst" else "mean",
             )
     return evaluations
 

@@ -160,7 +160,7 @@ class TrainConfig:
         if found is not None:
             found = found.with_law(settings_class(self.algorithm).worlds_law)
         object.__setattr__(self, "_declared", found)
-        if sha is not None:
+        if sha is not None and Path(str(self.worlds)).is_file():
             # Absolute, so that the run is not measured by another file elsewhere.
             noted = {"path": str(Path(str(self.worlds)).resolve()), "sha256": sha}
             object.__setattr__(self, "_worlds_file", noted)

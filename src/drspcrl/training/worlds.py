@@ -113,6 +113,7 @@ def enter_worlds(
     budgets = _budgets(config, each)
     assert config.declared is not None
     config.declared.check_reach(max(budgets))
+    model.check_reach(max(budgets))
     for name in _try_parameters(config, model, max(budgets)):
         warn(
             f"world parameter {name} changed nothing in the first steps of an episode; see that "

@@ -14,6 +14,7 @@ _EXPORTS = {
     "Declared": "drspcrl.worlds.declare",
     "EpisodeWorlds": "drspcrl.worlds.episodes",
     "Parameter": "drspcrl.worlds.declare",
+    "Range": "drspcrl.worlds.declare",
     "SetWorld": "drspcrl.worlds.own",
     "WorldModel": "drspcrl.worlds.model",
     "declared": "drspcrl.worlds.declare",
@@ -25,6 +26,7 @@ __all__ = [
     "Declared",
     "EpisodeWorlds",
     "Parameter",
+    "Range",
     "SetWorld",
     "WorldModel",
     "declared",
@@ -33,7 +35,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from drspcrl.worlds.declare import Declared, Parameter, declared, read_declared
+    from drspcrl.worlds.declare import Declared, Parameter, Range, declared, read_declared
     from drspcrl.worlds.episodes import EpisodeWorlds
     from drspcrl.worlds.model import WorldModel, world_model
     from drspcrl.worlds.own import SetWorld

@@ -21,6 +21,7 @@ LEAST_SCALE = 0.05
 LAWS = ("auto", "sphere", "ball")
 PARAMETER_LAWS = ("normal", "uniform", "above", "below")
 SENSOR_UNITS = ("auto", "absolute", "relative")
+_SHIPPED = Path(__file__).parent.parent / "presets" / "worlds"
 _SHORT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
 
 
@@ -105,6 +106,31 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Range:
+    """Absolute values of a number of the MuJoCo model, uniform from `low` to `high` at ε = 1.
+
+    The number is set alone, as M2TD3 and RRLS do it: a mass without its inertia. A family such as
+    `friction` gets one value for all its components. A world of radius r lies at the share r of
+    the way from the model's own value, which the range need not contain.
+
+    Attributes:
+        low: least value.
+        high: greatest value.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        numbers = _is_number(self.low) and _is_number(self.high)
+        if not numbers or not 0 < self.low < self.high < math.inf:
+            raise InputError(
+                f"worlds: a range of physics is from {shown(self.low)} to {shown(self.high)}; give "
+                "low and high, positive and in this order"
+            )
+
+
+@dataclass(frozen=True)
 class Declared:
     """The worlds that a policy is to hold in; ε = 1 means exactly these tolerances.
 
@@ -115,11 +141,12 @@ class Declared:
     law: str = "auto"
     """sphere: every world of an iteration at its radius; ball: radii uniform from 0 to it; auto:
     ball with PPO, sphere with the others."""
-    physics: Mapping[str, float] = field(
+    physics: Mapping[str, float | Range] = field(
         default_factory=lambda: dict.fromkeys(DEFAULT_PARAMETERS, 0.2)
     )
     """Standard deviation of the log scale of each MuJoCo family, e.g. {mass: 0.2}; one number for
-    the six default families; per component, e.g. {"mass:torso": 0.3}."""
+    the six default families; per component, e.g. {"mass:torso": 0.3}. A range of absolute values,
+    {"mass:torso": {low: 1, high: 5}}, is uniform and sets that number alone."""
     sensor: float = 0.2
     """Scale of the sensors' noise level, half-normal; absolute, or in units of each reading's
     spread (`sensor_unit`)."""
@@ -168,6 +195,8 @@ class Declared:
     def check_reach(self, budget: float) -> None:
         """Raise an `InputError` if something could vanish within the budget."""
         for name, tolerance in self.physics.items():
+            if isinstance(tolerance, Range):
+                continue  # what it reaches follows from the model's own value, see `world_model`
             least = math.exp(-REACH * tolerance * budget)
             if least < LEAST_SCALE:
                 raise InputError(
@@ -183,7 +212,10 @@ class Declared:
         plain = asdict(self)
         if not isinstance(self.sensor_unit, str):
             plain["sensor_unit"] = list(self.sensor_unit)
-        plain["physics"], plain["presence"] = dict(self.physics), dict(self.presence)
+        plain["physics"] = {
+            name: asdict(t) if isinstance(t, Range) else t for name, t in self.physics.items()
+        }
+        plain["presence"] = dict(self.presence)
         plain["parameters"] = [
             {k: v for k, v in entry.items() if not (isinstance(v, float) and math.isinf(v))}
             for entry in plain["parameters"]
@@ -216,14 +248,20 @@ def declared(content: Any, where: str = "worlds") -> Declared:
 
 
 def read_declared(path: str | Path) -> tuple[Declared, str]:
-    """Worlds from a YAML file, and the file's hash.
+    """Worlds from a YAML file or one of the package's by name, and the file's hash.
 
     Raises:
         InputError: the file cannot be read, or says something that does not fit.
     """
     path = Path(path)
+    shipped = _SHIPPED / f"{path}.yaml"
+    if not path.is_file() and re.fullmatch(r"[a-z0-9-]+", str(path)) and shipped.is_file():
+        path = shipped
     if not path.is_file():
-        raise InputError(f"worlds file {path} is no file; give a YAML file of at most 1 MiB")
+        raise InputError(
+            f"worlds file {path} is no file; give a YAML file of at most 1 MiB, or one of the "
+            f"package's: {_list(sorted(file.stem for file in _SHIPPED.glob('*.yaml')))}"
+        )
     try:
         raw = read_bytes(path, follow=True, most=MOST_YAML)
         content = _with_numbers(parse_yaml(raw.decode("utf-8")))
@@ -241,7 +279,7 @@ def _with_numbers(content: Any) -> Any:
     return float(content) if isinstance(content, str) and _SHORT.fullmatch(content) else content
 
 
-def _physics(given: Any) -> dict[str, float]:
+def _physics(given: Any) -> dict[str, float | Range]:
     if _is_number(given):
         given = dict.fromkeys(DEFAULT_PARAMETERS, given)
     if not isinstance(given, Mapping):
@@ -254,7 +292,21 @@ def _physics(given: Any) -> dict[str, float]:
                 f"worlds: unknown physics parameter {shown(name)}; there are {_list(PARAMETERS)}, "
                 "or one component such as mass:torso"
             )
-    return {str(name): _tolerance(f"worlds: physics {name}", t) for name, t in given.items()}
+    return {str(name): _tolerance_or_range(str(name), found) for name, found in given.items()}
+
+
+def _tolerance_or_range(name: str, given: Any) -> float | Range:
+    if not isinstance(given, Mapping | Range):
+        return _tolerance(f"worlds: physics {name}", given)
+    if name.split(":")[0] == "gravity":
+        raise InputError("worlds: gravity is a vector and takes no range; give it a tolerance")
+    if isinstance(given, Range):
+        return given
+    if set(given) != {"low", "high"}:
+        raise InputError(
+            f"worlds: physics {name} is {shown(dict(given))}; give a tolerance, or low and high"
+        )
+    return Range(given["low"], given["high"])
 
 
 def _parameters(given: Any) -> tuple[Parameter, ...]:

@@ -289,10 +289,8 @@ class EpisodeWorlds:
     def _apply(self, ids: np.ndarray) -> None:
         if not ids.size:
             return
-        if len(self.model.components):
-            physics = self.env.physics
-            scales = self.model.scales(self.features[ids], len(physics.names))
-            physics.set_scales(ids, scales, LAYER)
+        if len(self.model.columns("physics")):
+            self.model.enter(self.env.physics, ids, self.features[ids], LAYER)
         if len(self.model.parameters):
             self._set_parameters(ids)
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -12,13 +12,43 @@ from scipy import special
 from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.physics.components import DEFAULT_PARAMETERS, Components
-from drspcrl.worlds.declare import KINDS, REACH, Declared, Parameter
+from drspcrl.worlds.declare import KINDS, REACH, Declared, Parameter, Range
+
+if TYPE_CHECKING:
+    from drspcrl.physics.parameters import Physics
 
 PRESENT = 0.5
 """Probability that a kind is present in a world, where nothing else is declared."""
 _FEW = 6  # readings whose sizes are shown one by one
-NORMAL, UNIFORM, ABOVE, BELOW = range(4)
+NORMAL, UNIFORM, ABOVE, BELOW, RANGE = range(5)
 _LAW: dict[str, int] = {"normal": NORMAL, "uniform": UNIFORM, "above": ABOVE, "below": BELOW}
+
+
+class Valued(NamedTuple):
+    """A physics coordinate that sets a number of the model instead of scaling it.
+
+    Attributes:
+        name: as declared, e.g. `mass:torso`.
+        components: the simulator's components that get the value.
+        nominal: their own value.
+        range: the declared one.
+    """
+
+    name: str
+    components: tuple[int, ...]
+    nominal: float
+    range: Range
+
+    @property
+    def size(self) -> float:
+        """The tolerance: how far the further end of the range is from the model's own value."""
+        return max(abs(self.range.low - self.nominal), abs(self.range.high - self.nominal))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range in units of the tolerance."""
+        low, high = self.range.low - self.nominal, self.range.high - self.nominal
+        return low / self.size, high / self.size
 
 
 @dataclass(frozen=True)
@@ -27,16 +57,17 @@ class WorldModel:
 
     A world of radius r is f = r·u with a unit draw u: each kind is present with its probability,
     coordinates of a kind that is present are standard normal, clipped at ±2.5, or uniform in
-    [−1, 1], or one-sided; under the law `ball`, u is shortened by a uniform factor.
+    [−1, 1] or in a range, or one-sided; under the law `ball`, u is shortened by a uniform factor.
 
     Attributes:
         names: of the coordinates, e.g. `mass:torso`, `sensor`, `bias:3`, `inflow`, [W].
         kind: number in `KINDS` of each coordinate's kind, [W].
-        laws: NORMAL, UNIFORM, ABOVE or BELOW for each coordinate, [W].
-        tolerance: log scale for physics, level or size for others, [W].
+        laws: NORMAL, UNIFORM, ABOVE, BELOW or RANGE for each coordinate, [W].
+        tolerance: log scale for scaled physics, level or size for others, [W].
         presence: probability of each kind in `KINDS`.
         ball: whether radii are uniform up to that of the iteration.
-        components: for each physics coordinate its component in the simulator, [P].
+        components: for each scaled physics coordinate its component in the simulator, [P].
+        valued: the further physics coordinates, which set values.
         parameters: the user's own; those without a tolerance keep their nominal value.
         sensor_unit: what one unit of sensor noise is for each reading, [O].
         actions: numbers in an action.
@@ -49,6 +80,7 @@ class WorldModel:
     presence: np.ndarray
     ball: bool
     components: np.ndarray
+    valued: tuple[Valued, ...]
     parameters: tuple[Parameter, ...]
     sensor_unit: np.ndarray
     actions: int
@@ -66,11 +98,31 @@ class WorldModel:
     def _columns(self) -> dict[str, np.ndarray]:
         return {kind: np.flatnonzero(self.kind == k) for k, kind in enumerate(KINDS)}
 
+    @cached_property
+    def _scaled(self) -> np.ndarray:
+        """The coordinates that scale physics, [P]; those that set values follow them."""
+        return self.columns("physics")[: len(self.components)]
+
+    @cached_property
+    def _set(self) -> np.ndarray:
+        return self.columns("physics")[len(self.components) :]
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """Where the uniform laws end, in units of the tolerances, [2, W]."""
+        ends = np.stack([np.full(self.size, -1.0), np.full(self.size, 1.0)])
+        for column, valued in zip(self._set, self.valued, strict=True):
+            ends[:, column] = valued.ends
+        return ends
+
     @property
     def mean_square(self) -> float:
         """E|u|², the squared Wasserstein-2 distance of the law of radius 1 from the simulator."""
-        by_law = np.array([_clipped_variance(), 1 / 3, _clipped_variance(), _clipped_variance()])
-        total = float(np.sum(by_law[self.laws] * self.presence[self.kind]))
+        low, high = self.ends
+        uniform = (low * low + low * high + high * high) / 3
+        even = (self.laws == UNIFORM) | (self.laws == RANGE)
+        by_law = np.where(even, uniform, _clipped_variance())
+        total = float(np.sum(by_law * self.presence[self.kind]))
         return total / 3 if self.ball else total
 
     def unit_draws(self, normal: Any, uniform: Any, xp: Any = np, erf: Any = special.erf) -> Any:
@@ -86,6 +138,11 @@ class WorldModel:
         laws = xp.broadcast_to(xp.asarray(self.laws), normal.shape)
         # Φ(n) is uniform: one kind of random number serves every law.
         u = xp.where(laws == UNIFORM, erf(normal / math.sqrt(2.0)), clipped)
+        if self.valued:
+            ends = (xp.asarray(end, dtype=normal.dtype) for end in self.ends)
+            low, high = (xp.broadcast_to(end, normal.shape) for end in ends)
+            even = (low + high) / 2 + (high - low) / 2 * erf(normal / math.sqrt(2.0))
+            u = xp.where(laws == RANGE, even, u)
         u = xp.where(laws == ABOVE, xp.abs(clipped), u)
         u = xp.where(laws == BELOW, -xp.abs(clipped), u)
         likely = xp.asarray(self.presence, dtype=uniform.dtype)
@@ -100,10 +157,35 @@ class WorldModel:
 
     def scales(self, features: np.ndarray, components: int) -> np.ndarray:
         """Factors of the simulator's physics components in worlds f [n, W], [n, components]."""
-        columns = self.columns("physics")
+        columns = self._scaled
         factors = np.ones((len(features), components))
         factors[:, self.components] = np.exp(self.tolerance[columns] * features[:, columns])
         return factors
+
+    def physics_values(self, features: np.ndarray, components: int) -> np.ndarray:
+        """Values of physics components in worlds f [n, W], [n, components]; nan: left alone."""
+        values = np.full((len(features), components), np.nan)
+        for column, valued in zip(self._set, self.valued, strict=True):
+            own = valued.nominal + valued.size * features[:, column]
+            values[:, list(valued.components)] = own[:, None]
+        return values
+
+    def enter(self, physics: "Physics", ids: np.ndarray, features: np.ndarray, layer: str) -> None:
+        """Put some simulations into worlds f [n, W], as far as their physics goes."""
+        if len(self.components):
+            physics.set_scales(ids, self.scales(features, len(physics.names)), layer)
+        if self.valued:
+            physics.set_values(ids, self.physics_values(features, len(physics.names)), layer)
+
+    def check_reach(self, budget: float) -> None:
+        """Raise an `InputError` if a value could fall to 0 within the budget."""
+        for valued in self.valued:
+            least = valued.nominal + budget * (valued.range.low - valued.nominal)
+            if least <= 0:
+                raise InputError(
+                    f"worlds: {valued.name} falls to {least:.3g} at epsilon_budget {budget:g}; "
+                    "declare a higher low, or take a smaller budget"
+                )
 
     def values(self, features: np.ndarray) -> np.ndarray:
         """The user's own parameters in worlds f [n, W], [n, K]."""
@@ -117,7 +199,7 @@ class WorldModel:
     def describe(self, budget: float = 1.0) -> list[tuple[str, str, str]]:
         """What is trained against at a radius: kind, unit, and range in the user's words."""
         rows: list[tuple[str, str, str]] = []
-        physics = self.columns("physics")
+        physics = self._scaled
         families = dict.fromkeys(self.names[k].split(":")[0] for k in physics)
         for family in families:
             own = [k for k in physics if self.names[k].split(":")[0] == family]
@@ -126,6 +208,13 @@ class WorldModel:
                 low, high = (np.exp(sign * budget * size) for sign in (-1, 1))
                 name = f"{family} ({count} components)" if count > 1 else self.names[own[0]]
                 rows.append((name, "× nominal", f"{low:.2f} to {high:.2f}"))
+        for valued in self.valued:
+            low, high = (
+                valued.nominal + budget * (end - valued.nominal)
+                for end in (valued.range.low, valued.range.high)
+            )
+            name, law = valued.name, f"value, uniform ({valued.nominal:.3g} in the simulator)"
+            rows.append((name, law, f"{low:.3g} to {high:.3g}"))
         for k in self.columns("sensor"):
             size = self._of_readings(budget * float(self.tolerance[k]))
             rows.append(("sensor noise", "sd, half-normal", size))
@@ -176,10 +265,15 @@ def world_model(
         laws.append(law)
         sizes.append(tolerance)
 
-    chosen = _physics_of(worlds.physics, components)
+    scaled = {k: t for k, t in worlds.physics.items() if not isinstance(t, Range)}
+    valued = _valued(worlds.physics, components)
+    alone = {component for one in valued for component in one.components}
+    chosen = {k: t for k, t in _physics_of(scaled, components).items() if k not in alone}
     for component, tolerance in chosen.items():
         assert components is not None
         add("physics", components.names[component], tolerance)
+    for one in valued:
+        add("physics", one.name, one.size, RANGE)
     if worlds.sensor:
         add("sensor", "sensor", worlds.sensor, ABOVE)
     if worlds.actuator:
@@ -210,6 +304,7 @@ def world_model(
         presence=presence,
         ball=worlds.law == "ball",
         components=np.array(list(chosen), int),
+        valued=valued,
         parameters=worlds.parameters,
         sensor_unit=unit,
         actions=actions,
@@ -232,6 +327,37 @@ def sensor_spread(observations: np.ndarray) -> np.ndarray:
             f"({which}); declare sensor_unit: absolute, or sensor: 0 and bias: 0"
         )
     return spread
+
+
+def _valued(
+    physics: Mapping[str, float | Range], components: Components | None
+) -> tuple[Valued, ...]:
+    """The coordinates that are declared by ranges, one each.
+
+    Raises:
+        InputError: a task without a MuJoCo model, or components of different values.
+    """
+    found = []
+    for name, declared in physics.items():
+        if not isinstance(declared, Range):
+            continue
+        if components is None:
+            raise InputError(
+                f"worlds: physics has {name}, and this task has no MuJoCo model; declare its own "
+                "parameters instead, see Parameter"
+            )
+        chosen = components.select([name])
+        own = np.unique(components.nominal[chosen])
+        if len(own) > 1:
+            raise InputError(
+                f"worlds: {name} has {len(chosen)} components of different values "
+                f"({own[0]:.3g} to {own[-1]:.3g}) and no one range; name one, such as "
+                f"{components.names[chosen[0]]}"
+            )
+        if set(chosen.tolist()) & {k for one in found for k in one.components}:
+            raise InputError(f"worlds: {name} is in another range already; declare it once")
+        found.append(Valued(name, tuple(chosen.tolist()), float(own[0]), declared))
+    return tuple(found)
 
 
 def _physics_of(physics: Mapping[str, float], components: Components | None) -> dict[int, float]:

@@ -125,3 +125,20 @@ def test_families_kinds_and_single_parameters():
     assert names("gravity", "sensor") == ("gravity", "sensor")
     assert names("mass:foot", "actuator") == ("mass:foot", "actuator")
     assert "sensor" not in names("physics")
+
+
+def test_a_range_of_values_is_searched_in_the_models_own_unit():
+    worlds = {"physics": {"mass:torso": {"low": 1.0, "high": 3.0}}, "sensor": 0, "actuator": 0}
+    one = player("Hopper", worlds, lambda o: np.zeros((len(o), 3)))
+    space, physics = one.space, one._env.physics
+    torso = int(physics.components.select(["mass:torso"])[0])
+    nominal = physics.nominal[torso]
+    low, high = space.bounds
+    # The whole range lies below the model's own 3.67, so that nothing above it is searched.
+    assert high[0] == 0.0
+    assert space.value(0, -1.0) == pytest.approx(1.0)
+    assert space.value(0, low[0]) == pytest.approx(0.05)
+    assert space.unit(0) == "the model's own unit"
+    assert space.words(0, -0.5) == f"{(nominal + 1) / 2:.4g}"
+    one.play(np.full((1, 1), -1.0), [5], quiet)
+    assert one._env.physics._values["world"][0, torso] == pytest.approx(1.0)

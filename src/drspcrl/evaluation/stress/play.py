@@ -106,9 +106,8 @@ class Player:
 
     def _begin(self, ids: np.ndarray, seeds: list[int]) -> None:
         model, simulation = self.space.model, self._env.simulation
-        if len(model.components):
-            scales = model.scales(self._features[ids], len(self._env.physics.names))
-            self._env.physics.set_scales(ids, scales, LAYER)
+        if len(model.columns("physics")):
+            model.enter(self._env.physics, ids, self._features[ids], LAYER)
         names = [parameter.name for parameter in model.parameters]
         if names:
             rows = model.values(self._features[ids]).tolist()

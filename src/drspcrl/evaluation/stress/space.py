@@ -12,7 +12,7 @@ import numpy as np
 
 from drspcrl.errors import InputError
 from drspcrl.worlds.declare import KINDS, LEAST_SCALE
-from drspcrl.worlds.model import ABOVE, BELOW, WorldModel
+from drspcrl.worlds.model import ABOVE, BELOW, RANGE, Valued, WorldModel
 
 SHAPES = ("ball", "box")
 _INSIDE = 1e-3  # of a tolerance: what lies at a bound itself may be without sense, as a mass of 0
@@ -60,6 +60,10 @@ class Space:
 
     def _bounds(self, column: int) -> tuple[float, float]:
         kind, size = KINDS[self.model.kind[column]], float(self.model.tolerance[column])
+        if (valued := self._valued(column)) is not None:
+            least = LEAST_SCALE * min(valued.nominal, valued.range.low) - valued.nominal
+            toward = [end for end in valued.ends if end > 0]
+            return (least / size if valued.ends[0] < 0 else 0.0), (math.inf if toward else 0.0)
         if kind == "physics":
             furthest = -math.log(LEAST_SCALE) / size
             return -furthest, furthest
@@ -70,6 +74,13 @@ class Space:
             high = max(0.0, (own.high - own.nominal) / size - _INSIDE)
         law = self.model.laws[column]
         return (0.0 if law == ABOVE else low), (0.0 if law == BELOW else high)
+
+    def _valued(self, column: int) -> Valued | None:
+        """What a physics coordinate sets; None where it scales, or is of another kind."""
+        name, law = self.model.names[column], self.model.laws[column]
+        return (
+            next((v for v in self.model.valued if v.name == name), None) if law == RANGE else None
+        )
 
     def distance(self, points: np.ndarray) -> np.ndarray:
         """How far points [..., d] are from the simulator, in tolerances."""
@@ -108,7 +119,10 @@ class Space:
 
     def unit(self, coordinate: int) -> str:
         """The user's unit of a coordinate."""
-        kind = KINDS[self.model.kind[self.columns[coordinate]]]
+        column = int(self.columns[coordinate])
+        kind = KINDS[self.model.kind[column]]
+        if self._valued(column) is not None:
+            return "the model's own unit"
         readings = "each reading's sensor_unit" if self.relative else "the readings' own units"
         return {
             "physics": "× nominal",
@@ -122,6 +136,8 @@ class Space:
         """A coordinate in the user's unit: a factor for physics, else a level or a value."""
         column = int(self.columns[coordinate])
         kind, size = KINDS[self.model.kind[column]], float(self.model.tolerance[column])
+        if (valued := self._valued(column)) is not None:
+            return valued.nominal + size * x
         if kind == "physics":
             return math.exp(size * x)
         if kind == "parameters":
@@ -132,7 +148,7 @@ class Space:
     def words(self, coordinate: int, x: float) -> str:
         """A coordinate in short, e.g. `1.35 × nominal (4.95)`, `noise sd 0.12`, `0.31`."""
         value, name = self.value(coordinate, x), self.names[coordinate]
-        if name in self.nominal:
+        if name in self.nominal and self._valued(int(self.columns[coordinate])) is None:
             return f"{value:.3g} × nominal ({value * self.nominal[name]:.3g})"
         return f"{value:.4g}"
 

@@ -30,7 +30,7 @@ from drspcrl.report.names import (
     method_words,
     perturbation_label,
 )
-from drspcrl.report.page.words import about, banner, headline_cards, lists, subtitle
+from drspcrl.report.page.words import about, banner, headline_cards, lists, note, subtitle
 from drspcrl.report.results import NOMINAL, Results, Setting
 from drspcrl.report.summary import Aggregates, group_means
 from drspcrl.report.tables import COLUMNS, stress_table
@@ -45,6 +45,7 @@ def payload(collected: Collected, made: Sequence[Made] = ()) -> dict[str, Any]:
     return {
         "subtitle": f"{subtitle(collected)} · {today} · drspcrl {__version__}",
         "banner": banner(collected),
+        "note": note(collected),
         "command": plain(collected.command),
         "compare": collected.paper is not None,
         "about": about(collected),

@@ -220,7 +220,10 @@ function setUpTheme() {
 
 function writeNotes() {
   byId("subtitle").textContent = DATA.subtitle;
-  if (DATA.banner) { byId("banner").textContent = DATA.banner; byId("banner").hidden = false; }
+  for (const name of ["banner", "note"]) {
+    byId(name).textContent = DATA[name];
+    byId(name).hidden = !DATA[name];
+  }
   const host = byId("notes");
   host.append(element("p", {}, "Command: ", element("code", {}, DATA.command)));
   for (const text of DATA.about) host.append(element("p", {}, text));

@@ -28,14 +28,17 @@ def subtitle(collected: Collected) -> str:
 
 
 def banner(collected: Collected) -> str:
-    """What stands above everything else: that runs are made up, and whoever's note; "" for none."""
-    parts = [plain(brief(collected.note, LONGEST_NOTE))] if collected.note else []
-    if collected.synthetic:
-        total = len(collected.distinct)
-        which = "All" if collected.synthetic == total else f"{collected.synthetic} of {total}"
-        runs = f"{which} runs here are made up to try the tools; these are no results."
-        parts.insert(0, f"SYNTHETIC DATA. {runs}")
-    return " ".join(parts)
+    """The warning that made-up runs carry; "" where there is none."""
+    if not collected.synthetic:
+        return ""
+    total = len(collected.distinct)
+    which = "All" if collected.synthetic == total else f"{collected.synthetic} of {total}"
+    return f"SYNTHETIC DATA. {which} runs here are made up to try the tools; these are no results."
+
+
+def note(collected: Collected) -> str:
+    """What whoever made the report has to say; "" where that is nothing."""
+    return plain(brief(collected.note, LONGEST_NOTE)) if collected.note else ""
 
 
 def headline_cards(headlines: Mapping[str, Headline]) -> list[dict[str, str]]:
