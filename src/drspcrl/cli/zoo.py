@@ -20,7 +20,7 @@ class Zoo:
     """List the trained policies that come with the source, or show the card of one.
 
     The last two columns are mean returns: unperturbed, and over the 15 settings of the suite paper.
-    render, export, evaluate and stress take zoo:NAME in place of a run folder, and load_policy does.
+    render, export, evaluate and stress, and load_policy, take zoo:NAME in place of a run folder.
     The folder is the checkout's zoo/, or what the variable DRSPCRL_ZOO names.
     """
 
