@@ -55,7 +55,7 @@ class Clock:
 
 
 def measure(task: str, threads: int) -> Rates:
-    """Step for a while under random actions, which let robots fall and begin anew."""
+    """Step for a while under random actions, which let robots fall and start over."""
     env = make(task, SIMULATIONS, threads=threads)
     clock = Clock(env.simulation.batch)  # type: ignore[attr-defined]
     env.reset()

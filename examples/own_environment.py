@@ -70,8 +70,8 @@ class Crane(gymnasium.Env):
         reward = 1.0 - 0.3 * abs(x) - abs(swing)
         return self._observe(), float(reward), bool(abs(x) > 3.0), False, {}
 
-    # With these two a training that was stopped goes on bit for bit; without them it goes on, too,
-    # but in new episodes.
+    # With these two a training that was stopped continues bit for bit; without them it continues
+    # as well, but in new episodes.
     def get_state(self) -> np.ndarray:
         """Everything that decides the coming steps."""
         state = np.empty(mujoco.mj_stateSize(self.model, INTEGRATION))
@@ -79,7 +79,7 @@ class Crane(gymnasium.Env):
         return state
 
     def set_state(self, state: np.ndarray) -> None:
-        """Go on from what `get_state` gave."""
+        """Continue from what `get_state` gave."""
         mujoco.mj_setState(self.model, self.data, state, INTEGRATION)
 
 

@@ -32,7 +32,7 @@ def peer_python(name: str, requirements: list[str]) -> Path:
     venv.create(folder, with_pip=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     subprocess.run([*pip, *requirements], check=True, stdout=sys.stderr)
-    # Written last: an environment whose installation broke off is made anew.
+    # Written last: an environment whose installation broke off is made again.
     stamp.write_text(wanted, encoding="utf-8")
     return python
 

@@ -3,7 +3,7 @@
     python studies/piece.py studies/grids/controls.yaml --out runs/controls --minutes 9 \
         --tar controls.tar.xz --only env=Hopper
 
-The same command goes on: what fits into the time is trained and evaluated, everything else stops
+The same command continues: what fits into the time is trained and evaluated, everything else stops
 with a checkpoint. What follows the options goes to `drspcrl grid`. Exit code as there: 3 means that
 the same command has more to do.
 """

@@ -33,7 +33,7 @@ def write_pages(source: Path, docs: Path) -> None:
 
 
 def write_readme(source: Path, readme: Path) -> None:
-    """Make the README's table of results anew."""
+    """Update the README's table of results."""
     _replace(readme, renewed(readme.read_text(encoding="utf-8"), read_evidence(source)))
 
 

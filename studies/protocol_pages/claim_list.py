@@ -20,7 +20,7 @@ _TOP = (
 )
 _CHANCE = (
     "the range that G has by chance: the best of six is ahead even of its equal, so the runs of "
-    "the six methods with a nominal model are dealt anew among them within each group, `vanilla` "
+    "the six methods with a nominal model are dealt again among them within each group, `vanilla` "
     "as it is, 10,000 times, and the middle 95% taken ([Statistics](../concepts/statistics.md))"
 )
 _PACING = "[Methods side by side](../studies/pacing_study.md)"

@@ -68,7 +68,7 @@ def _rules() -> str:
     return (
         "## How a verdict is made\n\n"
         "Unless the list above says otherwise. Intervals are 95% bootstraps over seeds, within "
-        "each group and method; where the best rival is chosen, it is chosen anew in each "
+        "each group and method; where the best rival is chosen, it is chosen again in each "
         "replicate. A verdict names the groups it rests on, and says “so far” while a method in "
         "one of them has fewer than five seeds.\n\n"
         f"| verdict | where |\n|---|---|\n{rules}\n\n"

@@ -27,7 +27,7 @@ def made_with(runs: Sequence[Run]) -> str:
 
 
 def _settings(runs: Sequence[Run]) -> str:
-    """Where their populations had other settings than the defaults of today, or than each other."""
+    """Where their populations had other settings than the present defaults, or than each other."""
     told: dict[str, set[str]] = defaultdict(set)
     other: set[str] = set()
     known = [run for run in runs if isinstance(run.config.get("settings"), dict)]

@@ -46,7 +46,7 @@ def _runs(evidence: Evidence, group: Group) -> Mapping[str, np.ndarray]:
 
 
 def renewed(readme: str, evidence: Evidence) -> str:
-    """The README's text with its table made anew; as it is where it has no place for one."""
+    """The README's text with its table made again; as it is where it has no place for one."""
     before, mark, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     return f"{before}{mark}{readme_table(evidence)}{end}{after}" if end else readme

@@ -44,10 +44,10 @@ INTRODUCTION = (
 GAIN = (
     "G is the mean over groups of (M − M of the rival) / M of the rival, M the mean return over "
     "the settings; brackets hold the 95% bootstrap interval over seeds, the best rival chosen "
-    "anew in each replicate. The best rival is the best of the paper's six other methods, in "
+    "again in each replicate. The best rival is the best of the paper's six other methods, in "
     "groups that have them all. **The best of six is ahead by chance**: *by chance* is what G "
     "would be if the six methods with a nominal model were one and the same and `vanilla` as it "
-    "is, their runs dealt anew among them within each group, mean and middle 95%. G inside that "
+    "is, their runs dealt again among them within each group, mean and middle 95%. G inside that "
     "range is what one of several equal methods gets. Published means carry no seeds, hence "
     "neither interval nor chance; the paper has no `nominal`.\n"
 )

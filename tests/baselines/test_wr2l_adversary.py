@@ -1,4 +1,4 @@
-"""The adversary as a whole: it finds the worst simulator, repeats itself, and goes on exactly."""
+"""The adversary as a whole: it finds the worst simulator, repeats itself, and continues exactly."""
 
 from dataclasses import replace
 
@@ -123,7 +123,7 @@ def test_on_hopper_the_same_policy_fares_worse_in_the_adversary_s_simulator():
     found.close()
 
 
-def test_on_hopper_it_repeats_itself_and_goes_on_exactly():
+def test_on_hopper_it_repeats_itself_and_continues_exactly():
     found, fresh = hopper(2, 6, (0, 1)), hopper(2, 6, (0, 1))
     first = found.update(found.init(), zero)
     second = found.update(first, zero)

@@ -43,5 +43,5 @@ def test_a_turn_pays_for_work_that_is_still_under_way():
     assert said.getvalue() == "ready\n30 5.0\n"
     steps += 1
     clock.now += 1
-    turns.over()  # the second turn goes on
+    turns.over()  # the second turn continues
     assert said.getvalue() == "ready\n30 5.0\n"

@@ -137,7 +137,7 @@ def test_the_performance_bound_is_a_latch():
     state = rule.update(state, QUIET._replace(episode_return=20.0))
     assert state["reached"]
     before = rule.epsilon(state)
-    state = rule.update(state, QUIET)  # below again, and yet it goes on
+    state = rule.update(state, QUIET)  # below again, and yet it continues
     assert rule.epsilon(state) == pytest.approx(before - 0.1 * (0.45 + 2 * (before - 1)))
 
 
@@ -153,7 +153,7 @@ def test_the_pull_waits_while_returns_have_fallen_back():
     before = rule.epsilon(state)
     state = rule.update(state, QUIET._replace(episode_return=1.0))  # .9·9.1 + .1 = 8.29 < 9
     assert rule.epsilon(state) == pytest.approx(before - 0.045)
-    state = rule.update(state, QUIET._replace(episode_return=20.0))  # 9.461: it goes on
+    state = rule.update(state, QUIET._replace(episode_return=20.0))  # 9.461: it continues
     assert rule.epsilon(state) > before - 0.045
     assert state["best"] == 10.0
 

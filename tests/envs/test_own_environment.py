@@ -38,7 +38,7 @@ def test_perturbations_cost_return(example):
     assert results["action_delay=3"] < nominal - 20.0
 
 
-def test_a_saved_crane_goes_on_bit_for_bit(example):
+def test_a_saved_crane_continues_bit_for_bit(example):
     setting = (Perturbation("environment", 0.3), Perturbation("push", 0.1, {"frequency": 0.5}))
 
     def steps(env, first: int) -> list[np.ndarray]:

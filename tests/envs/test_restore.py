@@ -1,4 +1,4 @@
-"""Saved and restored environments go on bit for bit."""
+"""Saved and restored environments continue bit for bit."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def run(env, rng, steps):
 
 @pytest.mark.parametrize("setting", [None, EVERYTHING], ids=["nominal", "perturbed"])
 @pytest.mark.parametrize("task", [*task_names(), *PROBES])
-def test_restored_goes_on_as_if_never_stopped(task, setting):
+def test_restored_continues_as_if_never_stopped(task, setting):
     if task in PROBES and setting is not None:
         setting = tuple(p for p in setting if p.name not in ("environment", "push", "gusts"))
     env = make(task, 3, seed=4, perturbations=setting)

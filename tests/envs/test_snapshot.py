@@ -1,4 +1,4 @@
-"""A user's environment that can be saved goes on bit for bit; any other says that it cannot."""
+"""A user's environment that can be saved continues bit for bit; any other says that it cannot."""
 
 import gymnasium
 import numpy as np
@@ -132,7 +132,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_restored_environment_goes_on_bit_for_bit(case):
+def test_a_restored_environment_continues_bit_for_bit(case):
     settings = [None, Perturbation("action", 0.2), Perturbation("observation", 0.1)]
     env = make(CASES[case], 3, seed=1, perturbations=settings)
     assert env.can_restore

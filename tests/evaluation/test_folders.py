@@ -75,7 +75,7 @@ def test_a_suite_of_tasks_gives_each_run_its_own_settings(tmp_path):
         assert hopper.table.statistic == "worst"
 
 
-def test_bad_runs_are_named_and_the_others_go_on(tmp_path):
+def test_bad_runs_are_named_and_the_others_continue(tmp_path):
     good = make_run(tmp_path, 0)
     (make_run(tmp_path, 1) / "policy.safetensors").unlink()
     (make_run(tmp_path, 2) / "policy.safetensors").write_bytes(b"nonsense")

@@ -16,7 +16,7 @@ from drspcrl.experiments.local import LOGS, LocalEngine
 from drspcrl.experiments.manifest import JOURNAL, MANIFEST, Manifest, Piece
 from drspcrl.experiments.run import Options, plan_grid, run_grid
 from drspcrl.experiments.selection import Selection
-from drspcrl.experiments.worker import _can_go_on
+from drspcrl.experiments.worker import _can_resume
 from drspcrl.training.stopping import Stop
 
 ALL = Selection()
@@ -175,7 +175,7 @@ def test_a_run_of_another_training_is_refused(out, tiny_grid):
         taken_up(out, tiny_grid())
 
 
-def test_a_folder_from_before_there_were_worlds_goes_on(out, tiny):
+def test_a_folder_from_before_there_were_worlds_continues(out, tiny):
     """Its manifest and config.yaml do not say `uncertainty`; pieces and logs keep their names."""
     text = tiny(methods="vanilla, self_paced")
     grid = parse_grid(text.replace("{log_every", "{uncertainty: transitions, log_every"), "", out)
@@ -383,7 +383,7 @@ def test_a_run_with_a_link_is_not_waited_for(out, tmp_path):
     (run / "config.yaml").touch()
     (run / ".lock").symlink_to(tmp_path / "mine")
     with no_hang(), pytest.raises(InputError, match=r"\.lock is a symbolic link"):
-        _can_go_on([run])
+        _can_resume([run])
     assert (run / "config.yaml").exists()
 
 
@@ -395,10 +395,10 @@ def test_what_is_no_part_of_a_run_is_not_removed_with_it(tmp_path):
             (run / name).touch()
     (runs[1] / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"s1 has no usable .* holds notes\.txt.*move that away"):
-        _can_go_on(runs)
+        _can_resume(runs)
     assert all((run / "config.yaml").exists() for run in runs)
     (runs[1] / "notes.txt").unlink()
-    assert not _can_go_on(runs)
+    assert not _can_resume(runs)
     assert not any(run.exists() for run in runs)
 
 

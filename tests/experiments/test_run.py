@@ -72,7 +72,7 @@ def straight(file, tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_killed_grid_goes_on_with_the_same_command(file, straight, tmp_path):
+def test_a_killed_grid_continues_with_the_same_command(file, straight, tmp_path):
     grid, folder = begin(file, tmp_path)
     grid.kill()
     grid.wait()
@@ -93,7 +93,7 @@ def test_a_signal_stops_a_grid_with_checkpoints(file, straight, tmp_path):
     told, _ = grid.communicate(timeout=300)
     assert grid.returncode == 128 + signal.SIGTERM
     assert "4 runs interrupted" in told
-    assert "the same command goes on" in told
+    assert "the same command continues" in told
     assert read_info(folder)["status"] == "interrupted"
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert {piece["state"] for piece in manifest["pieces"]} == {"interrupted"}

@@ -211,7 +211,7 @@ def test_damaged_rows_are_seen_by_their_check_value(folder):
 
     note(**check_value(METRICS.encode()))
     assert len(read_run(folder).metrics["step"]) == 2
-    (folder / "metrics.csv").write_text(METRICS + "3000,1,1\n")  # a training goes on
+    (folder / "metrics.csv").write_text(METRICS + "3000,1,1\n")  # a training continues
     assert len(read_run(folder).metrics["step"]) == 3
     for damaged in (METRICS.replace("10.5", "90.5"), METRICS[:-11], ""):
         (folder / "metrics.csv").write_text(damaged)

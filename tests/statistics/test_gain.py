@@ -69,7 +69,7 @@ def test_the_best_rival_is_chosen_anew_in_each_replicate():
     groups = {"g": {"self_paced": [6.0, 6.0], "a": [1.0, 3.0], "b": [1.0, 3.0]}}
     gain = headline_gain(groups, confidence=0.8)
     # gains are 6/best − 1: 1 (best 3), 2 (best 2), 5 (best 1). The 90% quantile is 2 when the
-    # best is chosen anew (P(5) = 1/16 < .1); with the rival fixed it would be 5 (P = 1/4 > .1).
+    # best is chosen again (P(5) = 1/16 < .1); with the rival fixed it would be 5 (P = 1/4 > .1).
     assert gain.estimate.low == pytest.approx(1)
     assert gain.estimate.high == pytest.approx(2)
 

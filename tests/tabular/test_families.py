@@ -128,7 +128,7 @@ def test_held_worlds_are_at_least_the_rectangular_hull_of_their_support(seed):
     np.testing.assert_allclose(hull, nonlinear_hull(family, policy), atol=1e-11)
     support = family.law > 0
     least = world_values(family, policy)[support].min(axis=0)
-    assert (hull < least - 0.1).all()  # nature gains by choosing anew in every (s,a)
+    assert (hull < least - 0.1).all()  # nature gains by choosing again in every (s,a)
     for name in ("kl", "chi2", "tv", "cvar", "cressie_read"):
         for radius in (0.1, 1.0, 10.0):
             found = worst_law(family, policy, DIVERGENCES[name], radius)

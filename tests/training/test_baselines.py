@@ -166,7 +166,7 @@ def test_its_numbers_are_logged_for_its_member_alone(mixed):
     np.testing.assert_array_equal(same, [True, True, False, False])
 
 
-def test_a_saved_environment_goes_on_in_the_adversary_s_physics(mixed):
+def test_a_saved_environment_continues_in_the_adversary_s_physics(mixed):
     config, state, after, _ = mixed
     collector = Collector(config.env, (3,) * 4, 4, perturbations=perturbations_of(config))
     for _ in range(2):  # fresh, and once it has played on
@@ -178,7 +178,7 @@ class Killed(BaseException):
     """Stands for a process that is gone."""
 
 
-def test_a_training_repeats_itself_and_goes_on_exactly_after_it_was_killed(
+def test_a_training_repeats_itself_and_continues_exactly_after_it_was_killed(
     mixed, tmp_path, monkeypatch
 ):
     own = Trainer.save

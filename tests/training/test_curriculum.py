@@ -56,7 +56,7 @@ def test_nobody_to_follow_is_an_error_before_training():
         curricula(("self_paced", "yoked:pacing=3"))
 
 
-def test_saved_and_restored_goes_on_the_same():
+def test_saved_and_restored_continues_the_same():
     methods = ("domain_randomization", "accel", "space", "self_paced:epsilon_spread=0.1")
     one, other = curricula(methods, (0, 1)), curricula(methods, (0, 1))
     draws = np.random.default_rng(0).normal(size=(8, 4, 8))

@@ -87,7 +87,7 @@ def test_a_member_that_is_gone(broken):
     gone = folders(broken)[1]
     shutil.rmtree(gone)
     with pytest.raises(
-        InputError, match=f"{gone.name} is missing; a population goes on as a whole"
+        InputError, match=f"{gone.name} is missing; a population continues as a whole"
     ):
         resume(broken, console=QUIET)
 
@@ -267,7 +267,7 @@ def test_a_kill_before_every_run_json_is_there(small, tmp_path, monkeypatch, n, 
     config = small("ppo", tmp_path, **given)
     killed_at(monkeypatch, n, config)
     if n > 2:
-        with pytest.raises(InputError, match="already holds a run; go on with `drspcrl resume`"):
+        with pytest.raises(InputError, match="already holds a run; continue with `drspcrl resume`"):
             train(config, QUIET)
     if takes is resume:
         resume(tmp_path, console=QUIET)
@@ -313,7 +313,7 @@ def test_a_member_that_leaves_the_numbers_stops_alone(small, made, tmp_path, mon
         good, bad = train(small("ppo", tmp_path, env=TASK, checkpoint_every=64), console)
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert f"{bad.name} diverged: its parameters are not finite at step 192" in printed
-    assert "its last good checkpoint is of step 128; the other runs go on" in printed
+    assert "its last good checkpoint is of step 128; the other runs continue" in printed
     assert read_info(bad)["status"] == "diverged"
     assert read_info(bad)["fault"] == "its parameters are not finite"
     assert read_run(bad).metrics["step"][-1] == 128
@@ -322,7 +322,7 @@ def test_a_member_that_leaves_the_numbers_stops_alone(small, made, tmp_path, mon
     whole = folders(made)[0]
     assert (good / "policy.safetensors").read_bytes() == (whole / "policy.safetensors").read_bytes()
 
-    # Made longer, the one that is left goes on, and the one that diverged stays as it is.
+    # Made longer, the one that is left continues, and the one that diverged stays as it is.
     before = snapshot(bad)
     resume(tmp_path, steps=320, console=QUIET)
     assert read_run(good).metrics["step"][-1] == 320

@@ -92,7 +92,7 @@ def check(algorithm: str, steps: int, kills: int, out: Path, environment) -> Non
             assert (one / file).read_bytes() == (two / file).read_bytes(), file
         assert without_clock(one) == without_clock(two)
         assert not [file for file in two.rglob(".*") if file.name != ".lock"]
-        # One that is killed within its very first checkpoint begins anew.
+        # One that is killed within its very first checkpoint starts over.
         assert kills - 1 <= len(read_info(two)["resumed"]) <= kills
 
 

@@ -76,7 +76,7 @@ class Killed(BaseException):
     """Stands for a process that is gone."""
 
 
-def test_a_killed_population_goes_on_with_the_same_radii(paced, tmp_path, monkeypatch):
+def test_a_killed_population_continues_with_the_same_radii(paced, tmp_path, monkeypatch):
     _, config, whole = paced
     own = Trainer._log
 

@@ -1,4 +1,4 @@
-"""A loop that is restored into a fresh one goes on bit for bit, in everything it holds."""
+"""A loop that is restored into a fresh one continues bit for bit, in everything it holds."""
 
 import jax
 import numpy as np

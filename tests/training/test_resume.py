@@ -57,7 +57,7 @@ def straight(request, small, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("step", "method"), [(100, "_log"), (192, "save")])
-def test_a_killed_run_goes_on_as_if_never_stopped(
+def test_a_killed_run_continues_as_if_never_stopped(
     straight, small, tmp_path, monkeypatch, step, method
 ):
     algorithm, whole = straight

@@ -119,7 +119,7 @@ def test_a_weighted_tilt_needs_no_pool(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["sac", "ppo"])
-def test_a_training_in_worlds_goes_on_exactly(algorithm, tmp_path):
+def test_a_training_in_worlds_continues_exactly(algorithm, tmp_path):
     """Also where the pool of a sampled tilt, a probe and the averages were in the middle."""
     from drspcrl.training import resume
 

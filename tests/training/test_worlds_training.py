@@ -149,7 +149,7 @@ def test_a_curve_of_earlier_runs_is_replayed(straight, small, tmp_path):
         Trainer(small("sac", tmp_path, methods=("yoked",), **transitions), QUIET)
 
 
-def test_a_published_box_is_trained_in_by_its_name_and_goes_on(small, tmp_path, monkeypatch):
+def test_a_published_box_is_trained_in_by_its_name_and_continues(small, tmp_path, monkeypatch):
     def config(out) -> TrainConfig:
         given = {"methods": ("fixed", "vanilla"), "log_every": 32, "checkpoint_every": 64}
         return small("ppo", out, **given, env="Hopper", seeds=(3,), worlds="m2td3-2-hopper")

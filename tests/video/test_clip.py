@@ -60,13 +60,13 @@ def ends(observations: np.ndarray) -> np.ndarray:
     return np.ones((len(observations), 1))
 
 
-def goes_on(observations: np.ndarray) -> np.ndarray:
+def continues(observations: np.ndarray) -> np.ndarray:
     return -np.ones((len(observations), 1))
 
 
 def film(tmp_path, **options):
     return render(
-        {"ends": ends, "goes on": goes_on}, "DrspcrlCounter-v0", tmp_path / "clip.gif",
+        {"ends": ends, "continues": continues}, "DrspcrlCounter-v0", tmp_path / "clip.gif",
         size=SIZE, **options,
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_every_frame_shows_its_step_and_a_finished_episode_stands_still(tmp_path
 def test_how_it_went(tmp_path):
     clip = film(tmp_path, seconds=0.2)  # 5 steps of 1/25 s
     shown = [(e.name, e.returns, e.steps, e.ending) for e in clip.endings]
-    assert shown == [("ends", 4.5, 3, "fell"), ("goes on", 7.5, 5, "")]
+    assert shown == [("ends", 4.5, 3, "fell"), ("continues", 7.5, 5, "")]
 
 
 def test_a_clip_ends_when_all_episodes_have(tmp_path):

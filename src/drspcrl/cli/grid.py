@@ -12,12 +12,12 @@ from drspcrl.cli.say import say
 from drspcrl.errors import InputError
 
 UNFINISHED = 3
-"""The exit code of a grid that stopped before its end and goes on with the same command."""
+"""The exit code of a grid that stopped before its end and continues with the same command."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Train, evaluate and report a grid of runs; the same command goes on where it stopped.
+    """Train, evaluate and report a grid of runs; the same command continues where it stopped.
 
     Exit code 0: all is done; 1: something failed; 3: stopped before its end.
     """

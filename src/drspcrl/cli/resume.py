@@ -11,9 +11,9 @@ from drspcrl.cli.durations import Duration
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on exactly where a training stopped, or make it longer.
+    """Continue exactly where a training stopped, or make it longer.
 
-    The runs of a population go on together, also if the folder of one of them is given.
+    The runs of a population continue together, also if the folder of one of them is given.
     """
 
     dir: Annotated[Path, tyro.conf.Positional]
@@ -27,7 +27,7 @@ class Resume:
     """Methods and environments of the runs whose module may be imported, as my_module:My-v0."""
 
     def run(self) -> None:
-        """Go on; exit with code 1 if a run diverged."""
+        """Continue; exit with code 1 if a run diverged."""
         from drspcrl.cli.say import console, show
         from drspcrl.training.resuming import resume
 

@@ -37,7 +37,7 @@ METHODS = Registry(
         "domain_randomization": Entry(
             f"{_ROOM}.schedules:domain_randomization",
             "Dom. Rand.",
-            "the paper's random ε, drawn anew each iteration",
+            "the paper's random ε, drawn again each iteration",
         ),
         "accel": Entry(f"{_ROOM}.accel:accel", "ACCEL", "replays and edits radii of high regret"),
         "space": Entry(f"{_ROOM}.space:space", "SPACE", "ε grows whenever values have settled"),

@@ -60,7 +60,7 @@ def fixed(setup: Setup) -> Constant:
 
 @dataclass(frozen=True)
 class RandomRadius:
-    """ε ~ U[0, ε_budget], drawn anew for each iteration."""
+    """ε ~ U[0, ε_budget], drawn again for each iteration."""
 
     budget: float
     """ε_budget."""

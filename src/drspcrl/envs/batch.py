@@ -142,7 +142,7 @@ class BatchEnv:
             ids: environments, all of them by default.
             seeds: a seed each, e.g. (seed, setting, episode): the episode then depends on nothing
                 else. One integer gives what Gymnasium's `reset(seed=…)` gives. Without seeds the
-                streams go on.
+                streams continue.
 
         Returns:
             The first observations of `ids`, in their order.
@@ -161,7 +161,7 @@ class BatchEnv:
         return first.copy()
 
     def step(self, actions: np.ndarray) -> Step:
-        """Take one step in every environment, and begin anew where an episode ended.
+        """Take one step in every environment, and start over where an episode ended.
 
         Args:
             actions: [num_envs, action size]; not clipped here, as in Gymnasium.
@@ -213,7 +213,7 @@ class BatchEnv:
         return {f"{part}/{k}": v for part, own in parts.items() for k, v in own.items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a `state()` of an environment made in the same way, bit for bit.
+        """Continue from a `state()` of an environment made in the same way, bit for bit.
 
         Raises:
             InputError: the task cannot be restored, or the state is one of another batch.

@@ -177,7 +177,7 @@ class WorldReward(Probe):
         return np.zeros((len(random), 1))
 
     def move(self, observation, steps, action, random):
-        """Pay, and go on."""
+        """Pay, and continue."""
         reward = 1.0 - self._theta - np.square(action)
         return observation.copy(), reward, np.zeros(len(action), bool)
 

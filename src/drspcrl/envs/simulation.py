@@ -58,7 +58,7 @@ class Simulation(ABC):
 
     @abstractmethod
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
-        """Start the random streams of some simulations anew."""
+        """Start the random streams of some simulations again."""
 
     @abstractmethod
     def start(self, ids: np.ndarray) -> np.ndarray:
@@ -85,7 +85,7 @@ class Simulation(ABC):
 
     @abstractmethod
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Go on from a `state()`, bit for bit."""
+        """Continue from a `state()`, bit for bit."""
 
     def take_faults(self) -> dict[int, Fault]:
         """Readings of a user's simulations that were no finite numbers, since they were last taken.

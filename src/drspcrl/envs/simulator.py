@@ -41,7 +41,7 @@ class Starts:
         self._marks = [source.bit_generator.state for source in self._generators]
 
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
-        """Start the streams of some environments anew."""
+        """Start the streams of some environments again."""
         for i, sequence in zip(ids, sequences, strict=True):
             self._generators[i] = generator(sequence)
         self._cursor[ids] = self._task.starts_ahead
@@ -73,7 +73,7 @@ class Starts:
         return pack(streams)
 
     def restore(self, rows: np.ndarray) -> None:
-        """Go on from a `state()`."""
+        """Continue from a `state()`."""
         unpack(self._generators, rows)
         self._cursor[:] = self._task.starts_ahead
 
@@ -158,7 +158,7 @@ class MujocoSimulation(Simulation):
 
     def _left_the_numbers(self) -> np.ndarray:
         # MuJoCo puts such a simulation back to its default state and counts a warning, which a
-        # reset clears; an episode must not go on from there.
+        # reset clears; an episode must not continue from there.
         if not self.batch.warning.any():
             return np.zeros(self.num_envs, bool)
         return np.any(self.batch.warning[:, _BAD, 1], axis=1)

@@ -112,7 +112,7 @@ def evaluate_runs(
 
     The result is `evaluation.csv` (`evaluation-<suite>.csv` for suites other than `paper`) in the
     run's folder, with what it was made with in the `.json` beside it; each is written as soon as
-    the run is done, so a stopped evaluation goes on where it was.
+    the run is done, so a stopped evaluation continues where it was.
 
     Args:
         root: A run folder, a folder with run folders at any depth, or run folders.
@@ -289,5 +289,5 @@ def _evaluate_task(
             table = replace(outcome.table, info={**outcome.table.info, **policy, **floor})
             yield _written(one.run.path, result_path(one.run.path, suite.name), table)
     except InputError as error:
-        # A task that is unknown here, or has no such physics: the runs of other tasks go on.
+        # A task that is unknown here, or has no such physics: the runs of other tasks continue.
         yield from (RunResult(one.run.path, "skipped", str(error)) for one in waiting.values())

@@ -169,7 +169,7 @@ class ShippedSuite(Entry):
     """A suite that comes with the package: one file in `suites/`."""
 
     def load(self) -> Suite:
-        """The suite, read anew."""
+        """The suite, read again."""
         return _shipped(self.label)
 
 

@@ -1,4 +1,4 @@
-"""Experiments: many trainings as one grid, that goes on by the same command until it is done."""
+"""Experiments: many trainings as one grid, that continues by the same command until it is done."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -178,7 +178,7 @@ def members_that_fit(population: Population, memory: float | None, most: int | N
 
 
 def available_memory(device: str) -> float | None:
-    """Bytes where populations will learn; None where nobody says. Asks no JAX."""
+    """Free bytes where populations will learn, or None if unknown. Does not load JAX."""
     if on_gpu(device):
         return _gpu_memory()
     try:

@@ -102,7 +102,7 @@ class Summary:
 
     @property
     def unfinished(self) -> tuple[Piece, ...]:
-        """Pieces that the same command goes on with."""
+        """Pieces that the same command continues with."""
         return tuple(p for p in self.pieces if p.state != "failed" and not _done(p, self.evaluate))
 
 
@@ -145,7 +145,7 @@ def run_grid(
     say: Callable[[str], None] = print,
     command: str | None = None,
 ) -> Summary:
-    """Train, evaluate and report a grid; called again it goes on.
+    """Train, evaluate and report a grid; called again it continues.
 
     Args:
         grid: what is trained.
@@ -234,7 +234,7 @@ class Conductor:
 
     def _tell(self, piece: Piece, outcome: Outcome, attempt: int) -> None:
         if outcome.status == "running":
-            self._say(f"{piece.name}: {counted(piece.population.size, 'run')} begin or go on")
+            self._say(f"{piece.name}: {counted(piece.population.size, 'run')} begin or continue")
             return
         line = f"{piece.name}: {piece.state} after {duration(outcome.seconds)}"
         if diverged := sum(state == "diverged" for state in piece.runs.values()):
@@ -291,5 +291,5 @@ def closing_words(summary: Summary) -> list[str]:
         lines.append(f"failed: {piece.name} ({counted(piece.attempts, 'attempt')}): {why}")
     if summary.unfinished:
         left = counted(len(summary.unfinished), "piece")
-        lines.append(f"left to do: {left}; the same command goes on")
+        lines.append(f"left to do: {left}; the same command continues")
     return lines

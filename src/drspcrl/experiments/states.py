@@ -27,7 +27,7 @@ def run_state(folder: Path, suite: str) -> RunState:
         return "pending"
     try:
         status = read_info(folder).get("status")
-    except InputError:  # damaged: what can go on with it will say so
+    except InputError:  # damaged: what can continue with it will say so
         return "interrupted"
     if status == "finished":
         return "evaluated" if result_path(folder, Path(suite).stem).exists() else "finished"

@@ -1,4 +1,4 @@
-"""What is done for one piece: train it or go on with it, then evaluate what is finished."""
+"""What is done for one piece: train it or continue with it, then evaluate what is finished."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def _train(
 
     config = population.config(out, **machine, time_limit=seconds)
     folders = [config.folder(member) for member in config.members]
-    if _can_go_on(folders):
+    if _can_resume(folders):
         # The grid's own file names these, and its author typed it.
         trust = (population.env, *(member.variant.method for member in config.members))
         resume(folders[0], time_limit=seconds, trust=trust)
@@ -92,10 +92,10 @@ def _train(
         train(config)
 
 
-def _can_go_on(folders: list[Path]) -> bool:
+def _can_resume(folders: list[Path]) -> bool:
     """Whether there is a checkpoint that all runs have; if not, what is left of them is removed.
 
-    A run without a checkpoint can only begin anew, and what it has written so far would be in the
+    A run without a checkpoint can only start over, and what it has written so far would be in the
     way.
 
     Raises:

@@ -147,7 +147,7 @@ def _training(run: Run) -> dict[str, Any]:
     settings = run.config.get("settings")
     settings = settings if isinstance(settings, dict) else {}
     found = {key: run.config[key] for key in _TRAINING_KEYS if key in run.config}
-    if not found and "nominal" in settings:  # runs of before there was a choice
+    if not found and "nominal" in settings:  # older runs, written before there was a choice
         found["uncertainty"] = "transitions"
     epsilon = run.metrics.get("epsilon", np.zeros(0))
     if len(epsilon) and np.isfinite(epsilon[-1]):

@@ -63,7 +63,7 @@ class Disturbances:
         self._members[key] = np.union1d(np.setdiff1d(members, leaving), joining).astype(int)
 
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
-        """Start the streams of some environments anew."""
+        """Start the streams of some environments again."""
         own = dict(zip(ids.tolist(), sequences, strict=True))
         for i, sequence in own.items():
             self._sequences[i] = sequence
@@ -120,7 +120,7 @@ class Disturbances:
         return saved
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Go on from a `state()`."""
+        """Continue from a `state()`."""
         for key, kernel in self._kernels.items():
             name = "-".join(map(str, key))
             for field, array in {"levels": kernel.levels, **kernel.memory()}.items():

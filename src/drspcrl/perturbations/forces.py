@@ -38,7 +38,7 @@ class GustsKernel(Kernel):
 
 
 class Gusts(PerturbationWrapper):
-    """A Gaussian force on the centre of mass of every body, drawn anew at each step.
+    """A Gaussian force on the centre of mass of every body, drawn again at each step.
 
     Args:
         env: environment with a MuJoCo model.

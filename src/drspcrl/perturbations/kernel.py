@@ -72,7 +72,7 @@ class Kernel:
     def seed(
         self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence], occurrence: int
     ) -> None:
-        """Start the streams of some environments anew.
+        """Start the streams of some environments again.
 
         Args:
             ids: environments.

@@ -80,7 +80,7 @@ class ObservationBiasKernel(Kernel):
 
 
 class ObservationBias(PerturbationWrapper):
-    """A constant error on every observed number, drawn anew for each episode from N(0, level²).
+    """A constant error on every observed number, drawn again for each episode from N(0, level²).
 
     Args:
         env: environment with floating-point observations.

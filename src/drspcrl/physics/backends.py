@@ -28,7 +28,7 @@ class Backend(ABC):
 
     @abstractmethod
     def commit(self, ids: np.ndarray) -> None:
-        """Let MuJoCo derive its constants anew."""
+        """Let MuJoCo derive its constants again."""
 
     @abstractmethod
     def add_force(self, ids: np.ndarray, body: int, forces: np.ndarray) -> None:

@@ -139,7 +139,7 @@ class Pool:
         self._call("mjb_reset", ids, None, stage)
 
     def set_const(self, ids: np.ndarray | None = None) -> None:
-        """Let MuJoCo derive the constants of expanded models anew."""
+        """Let MuJoCo derive the constants of expanded models again."""
         self._call("mjb_setConst", ids)
 
     def get_model(self, sim: int) -> Model:

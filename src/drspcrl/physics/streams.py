@@ -93,7 +93,7 @@ class Draws:
         self._marks = pack(self._generators)
 
     def seed(self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence]) -> None:
-        """Start the streams of some environments anew."""
+        """Start the streams of some environments again."""
         for i, sequence in zip(ids, sequences, strict=True):
             self._generators[i] = generator(sequence)
         self._cursor[ids] = self._block.shape[1]
@@ -122,7 +122,7 @@ class Draws:
         return {"generators": marks, "cursor": self._cursor.copy()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Go on from a `state()`."""
+        """Continue from a `state()`."""
         unpack(self._generators, state["generators"])
         begun = np.flatnonzero(state["cursor"] < self._block.shape[1])
         self._refill(begun)

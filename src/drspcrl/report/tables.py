@@ -220,7 +220,7 @@ def summary_table(headlines: Mapping[str, Headline], name: str = "summary") -> T
     first = next(iter(headlines.values()))
     caption = (
         f"{method_label(first.method)} against {', '.join(map(method_label, first.rivals))}; "
-        "95% bootstrap intervals over seeds, the best rival chosen anew in each replicate. "
+        "95% bootstrap intervals over seeds, the best rival chosen again in each replicate. "
         "By chance: mean and middle 95% of G when runs are exchanged among the methods with a "
         "nominal model; the best of several is ahead of an equal one. Published means carry no "
         "seeds, hence no interval."

@@ -34,7 +34,7 @@ def exchanged(
     *,
     keep: Collection[str] = (),
 ) -> dict[str, np.ndarray]:
-    """Deal the runs of all methods anew among them, each getting as many as it has.
+    """Deal the runs of all methods again among them, each getting as many as it has.
 
     Args:
         scores: Method → [runs, ...].
@@ -69,7 +69,7 @@ def gain_by_chance(
 ) -> Estimate:
     """What G would be if the method were the same as its rivals, by exchanging their runs.
 
-    The mean of G over ways to deal a group's runs anew among its methods, and the central range of
+    The mean of G over ways to deal a group's runs again among its methods, and the central range of
     it. A G inside that range is what one of several equal methods gets; one above it such a method
     gets in (1 − confidence)/2 of all cases, which does not yet make it better than the best rival.
 

@@ -109,7 +109,7 @@ def headline_gain(
     """`G`, the mean over groups of `(M_method − max_B M_B) / max_B M_B`.
 
     A group is undefined where its best rival's M is not positive. The bootstrap draws the seeds
-    of every (group, method) again and chooses the best rival anew in each replicate; a replicate
+    of every (group, method) again and chooses the best rival again in each replicate; a replicate
     leaves out the groups that are undefined in it.
 
     Args:
@@ -178,7 +178,7 @@ def pooled_ratio(
         groups: As for `headline_gain`.
         method: The method whose gain is asked for.
         rivals: The methods it is compared with; all others unless told.
-        replicates: Bootstrap replicates, each choosing its best rival anew.
+        replicates: Bootstrap replicates, each choosing its best rival again.
         confidence: The interval's coverage.
         seed: Seed of the bootstrap.
     """

@@ -80,7 +80,7 @@ class WorldFamily:
         return WorldFamily(self.worlds, np.asarray(law))
 
     def redrawn(self) -> MDP:
-        """The MDP in which the world is drawn anew at every step: the mean kernel and reward."""
+        """The MDP in which the world is drawn again at every step: the mean kernel and reward."""
         transitions = np.tensordot(self.law, self.transitions, axes=1)
         rewards = np.tensordot(self.law, self.rewards, axes=1)
         return MDP(transitions, rewards, self.discount, self.initial)
@@ -167,7 +167,7 @@ def worst_of_returns(returns: Array, law: Array, divergence: Divergence, radius:
 def hull_values(family: WorldFamily, policy: npt.ArrayLike) -> Array:
     """V of one policy in the worst case of the rectangular hull of the law's support, [S].
 
-    In the hull, nature chooses a world anew in every (s,a) and keeps to no choice: the fixed point
+    In the hull, nature chooses a world again in every (s,a) and keeps to no choice: the fixed point
     of V(s) = Σ_a π(a|s) min_ω [r_ω(s,a) + γ P_ω(·|s,a)V]. No world that is held does worse, so
     E_q J_ω ≥ min_ω J_ω ≥ Σ ρ0 V for every law q on the support, and nothing sharper: neither a ball
     around each row of `redrawn` nor `redrawn` itself is a lower bound.

@@ -166,7 +166,7 @@ def from_table(table: Table, initial: npt.ArrayLike, discount: float) -> SparseM
     number: dict[Arrival, int] = {(int(s), False, 0.0): int(s) for s in table}
     for _, row in rows.values():
         for arrival, _ in row:
-            # An arrival with a bonus that also ends the episode goes on to the end without one.
+            # An arrival with a bonus that also ends the episode continues to the end without one.
             for copy in (arrival, (*arrival[:2], 0.0)):
                 number.setdefault(copy, len(number))
     if discount == 0 and any(bonus for _, _, bonus in number):
@@ -255,7 +255,7 @@ def relay(discount: float = 0.9) -> WorldFamily:
 
     States A, B and the goal, which pays 1 at every step; one action. World 1 moves A to B and
     leaves B where it is; world 2 leaves A and moves B to the goal; both are equally likely, and a
-    run starts at A. Whoever draws the world once an episode earns 0; drawn anew at every step, the
+    run starts at A. Whoever draws the world once an episode earns 0; drawn again at every step, the
     two together arrive. So a ball of kernels around their mean is no lower bound for held worlds.
     """
     worlds = []

@@ -53,7 +53,7 @@ class Episodes:
         return {name: array.copy() for name, array in vars(self).items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a `state()`."""
+        """Continue from a `state()`."""
         for name in vars(self):
             setattr(self, name, state[name].copy())
 
@@ -126,11 +126,11 @@ class Collector:
 
     @property
     def exact(self) -> bool:
-        """Whether a restored collector goes on within the running episodes."""
+        """Whether a restored collector continues within the running episodes."""
         return self.env.can_restore
 
     def reset(self) -> np.ndarray:
-        """Begin anew; the first observations, [members, envs, O]."""
+        """Start over; the first observations, [members, envs, O]."""
         # Each time that episodes are lost, others follow: the same ones again would count twice.
         stream = (self._restarts, self._stream)
         seeds = [(seed, e, *stream) for seed in self._seeds for e in range(self.envs)]
@@ -173,11 +173,11 @@ class Collector:
         return saved
 
     def restore(self, state: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """Go on from a `state()`.
+        """Continue from a `state()`.
 
         Returns:
             The first observations of new episodes where the running ones could not be restored;
-            None where they go on.
+            None where they are still running.
         """
         self.episodes.restore(_below(state, "episodes/"))
         self._restarts = int(state["restarts"].max())

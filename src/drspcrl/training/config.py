@@ -172,7 +172,7 @@ class TrainConfig:
 
     @property
     def began(self) -> Mapping[str, Any]:
-        """Settings that a resumed training began with and today's defaults would change."""
+        """Settings that a resumed training began with and the present defaults would change."""
         return self._began
 
     @property
@@ -192,7 +192,7 @@ class TrainConfig:
         return resolve(self.algorithm, given, self.steps, self.uncertainty)
 
     def as_begun(self, began: Mapping[str, Any]) -> "TrainConfig":
-        """The same with these settings in place of today's defaults."""
+        """The same with these settings in place of the present defaults."""
         kept = copy(self)
         object.__setattr__(kept, "_began", dict(began))
         return kept
@@ -301,7 +301,7 @@ def check_worlds_file(noted: Any) -> None:
     if sha is not None and sha != noted.get("sha256"):
         raise InputError(
             f"worlds file {noted['path']} has changed since the run began; put it back as it was, "
-            "or train anew into another folder"
+            "or train again into another folder"
         )
 
 

@@ -104,7 +104,7 @@ class RunFolder:
         self._keep_room()
         self._events = EventWriter(self.path) if config.tensorboard else None
 
-    def go_on(
+    def resume(
         self, config: TrainConfig, member: Member, facts: Mapping[str, Any], saved: Saved
     ) -> list[str]:
         """Put the folder back to where a checkpoint was written.
@@ -322,7 +322,7 @@ def check_unused(config: TrainConfig) -> None:
         if path.exists() and not _unbegun(path):
             what = "a run" if (path / INFO_FILE).exists() else "something else"
             raise InputError(
-                f"{path} already holds {what}; go on with `drspcrl resume`, choose another out, "
+                f"{path} already holds {what}; continue with `drspcrl resume`, choose another out, "
                 "or remove it"
             )
     check_uncertainty(config.out, config.uncertainty)

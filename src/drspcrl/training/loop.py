@@ -64,7 +64,7 @@ class Loop(ABC):
 
     @abstractmethod
     def restart(self, first: np.ndarray) -> None:
-        """Go on in new episodes, the running ones being lost.
+        """Continue in new episodes, the running ones being lost.
 
         Args:
             first: their first observations, [M, E, O].
@@ -79,12 +79,12 @@ class Loop(ABC):
         return {name.removeprefix("_"): getattr(self, name) for name in self.saved}
 
     def restore(self, tree: dict[str, Any]) -> None:
-        """Go on from the `tree` of a loop that was made in the same way."""
+        """Continue from the `tree` of a loop that was made in the same way."""
         for name in self.saved:
             setattr(self, name, tree[name.removeprefix("_")])
 
     def set_epsilon(self, values: np.ndarray) -> None:
-        """Train against another radius from the next iteration on; nothing is compiled anew.
+        """Train against another radius from the next iteration on; nothing is recompiled.
 
         Args:
             values: ε of each member, [M].

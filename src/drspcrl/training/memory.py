@@ -113,7 +113,7 @@ def check_room(needed: Estimate, config: TrainConfig, device: Device, memory: De
 
 
 def free_memory(device: Device) -> int | None:
-    """Bytes that a device can still give, None where nobody says."""
+    """Free bytes on the device, or None if unknown."""
     if device.platform != "cpu":
         stats = device.memory_stats() or {}
         return stats["bytes_limit"] - stats["bytes_in_use"] if "bytes_limit" in stats else None

@@ -1,4 +1,4 @@
-"""`drspcrl.resume`: go on exactly where a population stopped."""
+"""`drspcrl.resume`: continue exactly where a population stopped."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -26,9 +26,9 @@ def resume(
     console: Console | None = None,
     trust: Collection[str] = (),
 ) -> tuple[Path, ...]:
-    """Go on with what stopped, as if it never had.
+    """Continue with what stopped, as if it never had.
 
-    Members of a population go on together, also if the folder of one of them is given: what they
+    Members of a population continue together, also if the folder of one of them is given: what they
     compute is bit for bit the same only in the same population.
 
     Args:
@@ -42,7 +42,7 @@ def resume(
         The run folders of every population that went on.
 
     Raises:
-        InputError: there is nothing to go on with, or no checkpoint that is whole.
+        InputError: there is nothing to continue with, or no checkpoint that is whole.
     """
     console = console or literal_console()
     found = populations(Path(folder), trust)
@@ -56,7 +56,7 @@ def resume(
             f"every run below {folder} is finished or has diverged; --steps N above "
             f"{found[0].steps} makes finished ones longer"
         )
-    return sum((_go_on(config, console) for config in waiting), ())
+    return sum((_resume_population(config, console) for config in waiting), ())
 
 
 def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
@@ -82,7 +82,7 @@ def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
             _refuse_code(described, trust)
             config = TrainConfig.of_run(described, run.parent)
         except InputError as error:
-            raise InputError(f"{run} cannot go on: {error}") from None
+            raise InputError(f"{run} cannot continue: {error}") from None
         if run not in map(config.folder, config.members):
             raise InputError(f"{run} has another name than its config.yaml says; rename it back")
         if config not in found:
@@ -109,11 +109,11 @@ def _refuse_code(described: Mapping[str, Any], trust: Collection[str]) -> None:
     import_trusted(described.get("env"), trust)
 
 
-def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
+def _resume_population(config: TrainConfig, console: Console) -> tuple[Path, ...]:
     paths = [config.folder(member) for member in config.members]
     if lost := [path for path in paths if not path.is_dir()]:
         raise InputError(
-            f"{lost[0]} is missing; a population goes on as a whole, with all of its "
+            f"{lost[0]} is missing; a population continues as a whole, with all of its "
             f"{len(paths)} runs"
         )
     if config.deterministic:
@@ -125,7 +125,7 @@ def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
     if kept := _kept_settings(config, paths):
         config = config.as_begun(kept)
         listed = ", ".join(f"{name}={value}" for name, value in sorted(kept.items()))
-        warn(f"{config.out} goes on with {listed} as it began; defaults have changed since")
+        warn(f"{config.out} continues with {listed} as it began; defaults have changed since")
     with one_line_for_the_disk(config.out), held(paths) as folders:
         if _never_got_on(folders):
             trainer = Trainer(config, console)
@@ -136,17 +136,17 @@ def _go_on(config: TrainConfig, console: Console) -> tuple[Path, ...]:
         saved = _checkpoints(folders, console, warn)
         living = next(one for one in saved if one is not None)
         for change in version_changes(read_info(paths[0]).get("versions")):
-            warn(f"{config.out} goes on with {change}; results may differ from here on")
+            warn(f"{config.out} continues with {change}; results may differ from here on")
         trainer = Trainer(config, console, total=living.notes["total"])
         console.print(f"going on at step {living.step:,}", highlight=False)
         with trainer:
-            trainer.go_on(folders, saved)
+            trainer.resume(folders, saved)
             trainer.run()
     return trainer.outcome()
 
 
 def _kept_settings(config: TrainConfig, paths: Sequence[Path]) -> dict[str, Any]:
-    """What the population began with and would not have by today's defaults.
+    """What the population began with and would not have by the present defaults.
 
     Raises:
         InputError: its members do not agree.
@@ -157,15 +157,15 @@ def _kept_settings(config: TrainConfig, paths: Sequence[Path]) -> dict[str, Any]
             if name in member.variant.changes or began.setdefault(name, value) == value:
                 continue
             raise InputError(
-                f"{path} cannot go on: it began with {name}={value}, other runs of its population "
-                f"with {began[name]}; put its config.yaml right"
+                f"{path} cannot continue: it began with {name}={value}, other runs of its "
+                f"population with {began[name]}; put its config.yaml right"
             )
     now = config.resolved.flat()
     return {name: began[name] for name in now.keys() & began.keys() if began[name] != now[name]}
 
 
 def _settings_in(run: Path) -> Mapping[str, Any]:
-    """What a run's config.yaml says; nothing if a kill left none, for it is written anew."""
+    """What a run's config.yaml says; nothing if a kill left none, for it is rewritten."""
     try:
         settings = read_config(run).get("settings")
     except InputError:
@@ -174,11 +174,11 @@ def _settings_in(run: Path) -> Mapping[str, Any]:
 
 
 def _checkpoints(folders: list[RunFolder], console: Console, warn) -> list[Saved | None]:
-    """The checkpoints to go on from, None for members that have diverged."""
+    """The checkpoints to continue from, None for members that have diverged."""
     diverged = [read_info(folder.path).get("status") == "diverged" for folder in folders]
     alive = [folder for folder, gone in zip(folders, diverged, strict=True) if not gone]
     if not alive:
-        raise InputError(f"every run in {folders[0].path.parent} has diverged; train anew")
+        raise InputError(f"every run in {folders[0].path.parent} has diverged; train again")
     found = iter(newest_common(alive, warn))
     return [None if gone else next(found) for gone in diverged]
 
@@ -220,7 +220,7 @@ def _done(run: Path, steps: int) -> bool:
             return False
         info = read_info(run)
     except InputError as error:
-        raise InputError(f"{run} cannot go on: {error}") from None
+        raise InputError(f"{run} cannot continue: {error}") from None
     reached = info.get("steps")
     long_enough = isinstance(reached, int) and reached >= steps
     return info.get("status") == "diverged" or (info.get("status") == "finished" and long_enough)

@@ -48,7 +48,7 @@ def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ..
     """Train a population and leave one run folder for each member.
 
     A SIGINT or SIGTERM ends it after the step at hand, with a checkpoint; then KeyboardInterrupt
-    or SystemExit is raised. `drspcrl.resume` goes on from there.
+    or SystemExit is raised. `drspcrl.resume` continues from there.
 
     Args:
         config: what to train.
@@ -83,7 +83,7 @@ class Trainer:
         total: the length that the run was made for before, where it is made longer.
 
     Attributes:
-        alive: members that go on, [M].
+        alive: members that still train, [M].
     """
 
     def __init__(self, config: TrainConfig, console: Console, total: int | None = None):
@@ -149,11 +149,11 @@ class Trainer:
         self.folders = folders
         for folder, member in zip(folders, self.config.members, strict=True):
             folder.begin(self.config, member, self._facts)
-        self.save()  # so that a run that is killed early goes on too
+        self.save()  # so that a run that is killed early can be resumed
         self._start_clock()
 
-    def go_on(self, folders: Sequence[RunFolder], saved: Sequence[Saved | None]) -> None:
-        """Go on from a checkpoint of each member; one without a checkpoint has diverged.
+    def resume(self, folders: Sequence[RunFolder], saved: Sequence[Saved | None]) -> None:
+        """Continue from a checkpoint of each member; one without a checkpoint has diverged.
 
         It keeps its place in the population, filled with another member, and is not looked at.
         """
@@ -165,7 +165,7 @@ class Trainer:
         self.loop.collector.steps = self.loop.steps
         for folder, member, one in zip(folders, self.config.members, saved, strict=True):
             if one is not None:
-                for lost in folder.go_on(self.config, member, self._facts, one):
+                for lost in folder.resume(self.config, member, self._facts, one):
                     self.warn(lost)
         self._saved_at = living.step
         self._start_clock()
@@ -196,7 +196,7 @@ class Trainer:
             self.save()
 
     def save(self) -> None:
-        """Write a checkpoint of every member that goes on."""
+        """Write a checkpoint of every member that still trains."""
         step = self.loop.steps
         if self._saved_at == step:
             return
@@ -222,7 +222,7 @@ class Trainer:
         return [{"world": world, "curriculum": curriculum} for world, curriculum in pairs]
 
     def _restore_extra(self, trees: Sequence[dict[str, Any]]) -> None:
-        """Go on from what `_extra` gave."""
+        """Continue from what `_extra` gave."""
         self.adversaries.restore([tree["world"] for tree in trees])
         self.curricula.restore([tree["curriculum"] for tree in trees])
 
@@ -241,7 +241,7 @@ class Trainer:
         """
         if self.stop.signal is not None:
             self.console.print(
-                f"{self.stop.signal.name} at step {self.loop.steps:,}, saved; go on with "
+                f"{self.stop.signal.name} at step {self.loop.steps:,}, saved; continue with "
                 f"drspcrl resume {self.config.out}",
                 highlight=False,
                 markup=False,
@@ -301,7 +301,9 @@ class Trainer:
             folder.close("diverged", self.loop.steps, fault=fault)
             last = f"its last good checkpoint is of step {steps[-1]:,}" if steps else "it has none"
             when = "" if k in blamed else f" at step {self.loop.steps:,}"
-            self.warn(f"{folder.path.name} diverged: {fault}{when}; {last}; the other runs go on")
+            self.warn(
+                f"{folder.path.name} diverged: {fault}{when}; {last}; the other runs continue"
+            )
 
     def _evaluate(self) -> np.ndarray:
         assert self.evaluator is not None

@@ -24,7 +24,7 @@ def member_parts(loop: Loop, extra: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def put_back(loop: Loop, saved: Sequence[Saved | None], extra: Sequence[Any]) -> list[Any]:
-    """Let a fresh loop go on from checkpoints of its members.
+    """Let a fresh loop continue from checkpoints of its members.
 
     Args:
         loop: made as the saved one was made.
@@ -80,7 +80,7 @@ def newest_common(folders: Sequence[RunFolder], warn: Callable[[str], None]) -> 
     kept = ", ".join(sorted({str(s) for folder in folders for s in folder.store.steps()}))
     raise InputError(
         f"{folders[0].path.parent} has no checkpoint that is whole for all of its "
-        f"{len(folders)} runs (steps found: {kept or 'none'}); train anew into another folder"
+        f"{len(folders)} runs (steps found: {kept or 'none'}); train again into another folder"
     )
 
 

@@ -258,12 +258,12 @@ class EpisodeWorlds:
         return {name: _by_member(own, self.members).copy() for name, own in self._arrays().items()}
 
     def restore(self, state: Mapping[str, np.ndarray], *, exact: bool) -> None:
-        """Go on from a `state()`.
+        """Continue from a `state()`.
 
         Args:
             state: what was saved.
-            exact: whether the running episodes go on; else others begin after this, and only what
-                has ended counts.
+            exact: whether the running episodes continue; else others begin after this, and only
+                what has ended counts.
         """
         for name, own in self._arrays().items():
             own[...] = np.asarray(state[name]).reshape(own.shape)

@@ -353,7 +353,7 @@ def test_files_that_are_none_are_not_read(tmp_path, name, kind):
 
 
 def test_a_process_that_only_reads_and_keeps_clears_up_too(tmp_path):
-    """A run that was killed after its last step goes on without another checkpoint."""
+    """A run that was killed after its last step continues without another checkpoint."""
     written(tmp_path, (1,))
     left = tmp_path / "checkpoint" / ".drspcrl-aside-0123456789abcdef"
     left.mkdir()

@@ -147,7 +147,7 @@ def about(collected: Collected) -> list[str]:
         "Cells are means over seeds of a run's mean return over its evaluation episodes, with "
         "Student t 95% intervals. M is the mean over all perturbed settings; only runs with every "
         "setting enter it. Gains are bootstrapped over seeds (10,000 replicates), the best rival "
-        "chosen anew in each; by chance is what the gain over the best rival would be if the "
+        "chosen again in each; by chance is what the gain over the best rival would be if the "
         "methods with a nominal model were one and the same (their runs exchanged, middle 95%). "
         "Aggregates use a stratified bootstrap (2,000 replicates) that draws "
         "a run with all its settings.",

@@ -214,7 +214,7 @@ class Store:
         self._tidy()
 
     def forget_after(self, step: int) -> None:
-        """Remove checkpoints newer than a step, which the run goes on from."""
+        """Remove checkpoints newer than a step, which the run continues from."""
         for newer in self.steps():
             if newer > step:
                 self._remove(self._place(newer))

@@ -101,7 +101,7 @@ _take = jax.jit(lambda array, k: lax.dynamic_index_in_dim(array, k, keepdims=Fal
 
 
 def member(tree: Any, k: int) -> Any:
-    """Member k of a population's tree, to be written before the population goes on.
+    """Member k of a population's tree, to be written before the population continues.
 
     On a CPU the arrays are views of memory that the next update may reuse.
     """
