@@ -24,9 +24,9 @@ from drspcrl.learners.cpu.threefry import quick
 from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import Plain, Uncertainty
-from drspcrl.nominal import Scales, Strength
 from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import transitions_of
+from drspcrl.transitions.nominal import Scales, Strength
 
 LEARNERS = {"sac": (SAC, SACHyper), "ddpg": (DDPG, DDPGHyper)}
 OBSERVATION, ACTION, BATCH = 17, 6, 256  # HalfCheetah's sizes

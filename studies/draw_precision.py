@@ -25,7 +25,6 @@ from drspcrl.learners.gaussian import tanh_sample
 from drspcrl.learners.networks import Network
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import SACState, temperature
-from drspcrl.nominal import Strength
 from drspcrl.training.collector import Collector
 from drspcrl.training.loop import make_loop
 from drspcrl.training.offpolicy import OffPolicyLoop
@@ -33,6 +32,7 @@ from drspcrl.training.settings import resolve
 from drspcrl.training.transitions import member_uncertainty
 from drspcrl.transitions.backup import DrawBatch, Transitions, backup_states
 from drspcrl.transitions.dual import ValueOfDraws
+from drspcrl.transitions.nominal import Strength
 
 FORMATS = ("float32", "tf32", "float16", "bfloat16")
 RADIUS = 0.3

@@ -14,7 +14,7 @@ SOURCE = Path(drspcrl.__file__).parent
 # Every room may import those before it, and no others.
 ORDER = (
     *("errors", "files", "precision", "versions", "display", "named", "reading", "registry"),
-    *("variants", "presets", "divergences", "nominal", "config", "data", "statistics"),
+    *("variants", "presets", "divergences", "config", "data", "statistics"),
     *("physics", "perturbations", "envs", "zoo", "policy", "runfolder", "curricula", "learners"),
     *("transitions", "worlds", "baselines", "tabular", "training", "evaluation", "export"),
     *("video", "report", "plot", "foreign", "experiments", "cli", "__init__", "__main__"),

@@ -94,8 +94,8 @@ INSIDE = {
         "DIVERGENCES = Registry(",
     ),
     "nominal model": (
-        "nominal",
-        '        "toy": Entry("drspcrl.nominal.toy:UniformSensor", "Toy", "a toy"),\n',
+        "transitions",
+        '        "toy": Entry("drspcrl.transitions.toy:UniformSensor", "Toy", "a toy"),\n',
         "NOMINAL_MODELS = Registry(",
     ),
     "curriculum": (
@@ -125,7 +125,7 @@ def test_parts_inside_are_one_file_and_one_line_each(tmp_path):
     own = (HELPERS / "own_parts.py").read_text(encoding="utf-8").partition("SUITE = ")[0]
     for room, line, registry in INSIDE.values():
         (copy / room / "toy.py").write_text(own.replace("from drspcrl.evaluation import Suite", ""))
-        (place,) = [f for f in (copy / room).glob("*.py") if registry in f.read_text("utf-8")]
+        (place,) = [f for f in copy.rglob("*.py") if registry in f.read_text("utf-8")]
         before, after = place.read_text("utf-8").split(registry)
         head, brace, rest = after.partition("{\n")
         place.write_text(before + registry + head + brace + line + rest, encoding="utf-8")

@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from drspcrl.learners import normalization
-from drspcrl.learners.experience import Rollout, SignalInputs
+from drspcrl.learners.experience import Privileged, Rollout, SignalInputs
 from drspcrl.learners.networks import Layer, Network
 from drspcrl.learners.ppo import value_of
-from drspcrl.learners.privileged import Privileged
 from drspcrl.learners.replay import Batch
 from drspcrl.training.collector import Collector
 from drspcrl.training.loop import make_loop

@@ -16,10 +16,10 @@ from drspcrl.divergences import CressieRead
 from drspcrl.evaluation import Suite
 from drspcrl.learners.ddpg import DDPG
 from drspcrl.learners.uncertainty import Uncertainty
-from drspcrl.nominal import Draws, Noise, Scales, Transition
 from drspcrl.perturbations import Perturbation
 from drspcrl.perturbations.kernel import Kernel, check_range
 from drspcrl.perturbations.wrapper import PerturbationWrapper
+from drspcrl.transitions.nominal import Draws, Noise, Scales, Transition
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from drspcrl.learners.networks import Layer
 from drspcrl.learners.ppo import PPO, PPOState
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.surrogate import Parameters, PPOHyper, TrainingBatch, loss
-from drspcrl.nominal import Strength
+from drspcrl.transitions.nominal import Strength
 
 pytestmark = pytest.mark.usefixtures("float64")
 

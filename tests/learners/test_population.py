@@ -11,7 +11,7 @@ from drspcrl.learners import DDPG, PPO, SAC, TD3, DDPGHyper, PPOHyper, SACHyper
 from drspcrl.learners.experience import Rollout
 from drspcrl.learners.population import over_members, stack, update_block
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Scales, Strength
+from drspcrl.transitions.nominal import Scales, Strength
 
 DETERMINISTIC = [
     DDPGHyper(),

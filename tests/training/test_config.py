@@ -13,13 +13,13 @@ from drspcrl.config.baselines import BaselineSettings, WR2LSettings
 from drspcrl.config.curricula import CurriculumSettings, WorldCurriculumSettings
 from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS, learner_class
-from drspcrl.nominal import Scales
 from drspcrl.training import TrainConfig, train
 from drspcrl.training.folder import check_unused
 from drspcrl.training.memory import estimate
 from drspcrl.training.offpolicy import OffPolicyLoop
 from drspcrl.training.onpolicy import OnPolicyLoop
 from drspcrl.training.settings import resolve, specs_of
+from drspcrl.transitions.nominal import Scales
 
 QUIET = Console(quiet=True)
 

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from drspcrl import TrainConfig, load_policy, train
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.training.run import Trainer
 from drspcrl.transitions.backup import Transitions
+from drspcrl.transitions.nominal import Noise, Scales, Strength
 
 
 def config(out, **given) -> TrainConfig:

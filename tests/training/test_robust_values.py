@@ -21,12 +21,12 @@ from drspcrl.learners import PPO, PPOHyper
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.population import stack
 from drspcrl.learners.surrogate import state_value
-from drspcrl.nominal import Draws, NominalModel, Scales, Strength, Transition
 from drspcrl.tabular import garnet, robust_policy_evaluation
 from drspcrl.training.collector import Collector
 from drspcrl.training.onpolicy import OnPolicyLoop
 from drspcrl.transitions.backup import Transitions
 from drspcrl.transitions.dual import Exact
+from drspcrl.transitions.nominal import Draws, NominalModel, Scales, Strength, Transition
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0)
 STATES, CHOICES = 4, 2

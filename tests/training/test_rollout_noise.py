@@ -6,11 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from drspcrl.nominal import Scales, Strength
-from drspcrl.nominal.noise import KINDS
 from drspcrl.training.collector import Collector
 from drspcrl.training.loop import make_loop
 from drspcrl.training.settings import resolve
+from drspcrl.transitions.nominal import KINDS, Scales, Strength
 
 SEEDS, STEPS = (3, 3, 3), 640
 # Without a phase of uniform actions the first ones are the policy's own.

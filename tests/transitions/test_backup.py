@@ -14,10 +14,9 @@ from drspcrl.learners.actor_critic import critic_target, seen_by_critic, twin_lo
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain, Uncertainty, undisturbed
-from drspcrl.nominal import Noise, Scales, Strength
-from drspcrl.nominal.noise import KINDS, NoiseState, Spread
 from drspcrl.transitions.backup import Transitions, backup_states, chosen, mean_where, pick
 from drspcrl.transitions.dual import Exact, FirstOrderWasserstein, Gaussian, NetworkDual
+from drspcrl.transitions.nominal import KINDS, Noise, NoiseState, Scales, Spread, Strength
 
 pytestmark = pytest.mark.usefixtures("float64")
 LEARNERS = {"sac": (SAC, SACHyper()), "ddpg": (DDPG, DDPGHyper()), "td3": (TD3, DDPGHyper())}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from drspcrl.divergences import KL
-from drspcrl.nominal import Transition
 from drspcrl.transitions.dual import Exact, Gaussian, NetworkDual
+from drspcrl.transitions.nominal import Transition
 
 B, N = 64, 8
 UNIFORM = jnp.full((B, N), 1 / N)

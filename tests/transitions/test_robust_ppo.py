@@ -9,10 +9,10 @@ from drspcrl.divergences import KL
 from drspcrl.learners import PPO, PPOHyper
 from drspcrl.learners.experience import Rollout, SignalInputs, applied
 from drspcrl.learners.ppo import PPOState
-from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.transitions.backup import Transitions
 from drspcrl.transitions.bootstrap import snap_rounding
 from drspcrl.transitions.dual import Exact
+from drspcrl.transitions.nominal import Noise, Scales, Strength
 
 OBSERVATIONS, ACTIONS, STEPS, ENVS = 3, 2, 16, 4
 PLAIN = PPO((16, 16), epochs=2, minibatches=4)

@@ -26,10 +26,10 @@ from drspcrl.learners.ddpg import q_value
 from drspcrl.learners.networks import Layer
 from drspcrl.learners.population import stack, update_block
 from drspcrl.learners.replay import Batch
-from drspcrl.nominal import Noise, Scales, Strength
 from drspcrl.tabular import MDP, robust_policy_evaluation
 from drspcrl.transitions.backup import Transitions
 from drspcrl.transitions.dual import Exact
+from drspcrl.transitions.nominal import Noise, Scales, Strength
 
 S, γ = 4, 0.8
 AFTER = np.array([[1, 2], [3, 0], [0, 3], [2, 1]])  # f(s, choice)

@@ -6,8 +6,21 @@ from typing import ClassVar
 from drspcrl.config.field import Component, choice, number, part, whole
 from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
-from drspcrl.nominal.registry import NOMINAL_MODELS
+from drspcrl.registry import Entry, Registry
 
+NOMINAL_MODELS = Registry(
+    "nominal",
+    {
+        "noise": Entry(
+            "drspcrl.transitions.nominal:Noise", "noise", "the simulator with small Gaussian noise"
+        ),
+        "single": Entry(
+            "drspcrl.transitions.nominal:Single",
+            "single",
+            "the one stored next state, read literally",
+        ),
+    },
+)
 RELATIVE = ("none", "process", "all", "step")
 DUALS = ("exact", "network", "gaussian")
 DRAWS_FOR_THE_ACTOR = ("one", "all")

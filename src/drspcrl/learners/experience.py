@@ -8,7 +8,6 @@ from jax import Array
 
 from drspcrl.learners import normalization
 from drspcrl.learners.normalization import Moments
-from drspcrl.learners.privileged import Privileged
 
 
 class SignalInputs(NamedTuple):
@@ -22,6 +21,26 @@ class SignalInputs(NamedTuple):
 
     starts: Array
     probes: tuple[Any, Any] | None = None
+
+
+class Privileged(NamedTuple):
+    """What PPO's critic sees in training beside the policy's observation: the noise that came true.
+
+    One step of E environments, [E, ...], or a rollout of them, [T, E, ...].
+
+    Attributes:
+        state: s, in the task's units.
+        standard: s, normalised by the statistics that the policy's observation was normalised by.
+        sensor: η, in the task's units.
+        actuator: ν, for actions in [−1, 1].
+        world: f, the world of the episode; None where there is none.
+    """
+
+    state: Array
+    standard: Array
+    sensor: Array
+    actuator: Array
+    world: Array | None = None
 
 
 class ActOutput(NamedTuple):

@@ -19,10 +19,9 @@ from drspcrl.config.learners import PPOSettings
 from drspcrl.learners import adam, gaussian, networks, normalization
 from drspcrl.learners.actor_critic import known_at_first
 from drspcrl.learners.base import network_policy
-from drspcrl.learners.experience import ActOutput, Rollout
+from drspcrl.learners.experience import ActOutput, Privileged, Rollout
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import CLIP, Moments
-from drspcrl.learners.privileged import Privileged
 from drspcrl.learners.surrogate import (
     Metrics,
     Parameters,

@@ -16,9 +16,9 @@ from drspcrl.learners.cpu.threefry import quick
 from drspcrl.learners.registry import learner_class
 from drspcrl.learners.replay import Outcome
 from drspcrl.learners.uncertainty import Plain, Uncertainty
-from drspcrl.nominal import Scales, Strength
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import Settings
+from drspcrl.transitions.nominal import Scales, Strength
 
 Device = Any  # jax.Device is a variable to type checkers
 

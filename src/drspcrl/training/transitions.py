@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from drspcrl.config.transitions import ReplayTransitionSettings, TransitionSettings
+from drspcrl.config.transitions import NOMINAL_MODELS, ReplayTransitionSettings, TransitionSettings
 from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
-from drspcrl.nominal import NominalModel, Scales, Strength
-from drspcrl.nominal.noise import KINDS
-from drspcrl.nominal.registry import NOMINAL_MODELS
 from drspcrl.training.loop import ball
 from drspcrl.training.settings import Settings
 from drspcrl.transitions.backup import Transitions
 from drspcrl.transitions.dual import Dual, Exact, FirstOrderWasserstein, Gaussian, NetworkDual
+from drspcrl.transitions.nominal import KINDS, NominalModel, Scales, Strength
 
 # How β is found in a ball that tilts draws, from its divergence and the size of a network.
 DUALS: dict[str, Callable[[Divergence, tuple[int, ...]], Dual]] = {

@@ -1,8 +1,8 @@
 """Uncertainty in transitions: the worst case around the next state, as in the paper.
 
 Around a nominal model SAC and DDPG ask for the worst case over n draws of noise ω = (w, η, ν), see
-`drspcrl.nominal`, with the same value for the critic's target and the actor's objective, so that
-critic and actor never optimise different things:
+`drspcrl.transitions.nominal`, with the same value for the critic's target and the actor's
+objective, so that critic and actor never optimise different things:
 
     o_i  = s + w_i + η_i                     what the policy sees
     a_i  = clip(policy(o_i; z) + ν_i)        one exploration noise z for all draws of a state
@@ -26,7 +26,6 @@ from drspcrl.learners.cpu.threefry import normal
 from drspcrl.learners.experience import Rollout, SignalInputs, applied, successors
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import Moments
-from drspcrl.learners.privileged import RolloutNoise
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import (
     Ahead,
@@ -39,9 +38,14 @@ from drspcrl.learners.uncertainty import (
     Value,
     undisturbed,
 )
-from drspcrl.nominal import Noise, NominalModel, Scales, Strength, Transition
-from drspcrl.transitions.bootstrap import RobustBootstrap, robust_bootstrap, start_value
+from drspcrl.transitions.bootstrap import (
+    RobustBootstrap,
+    RolloutNoise,
+    robust_bootstrap,
+    start_value,
+)
 from drspcrl.transitions.dual import Dual, Exact, Found, ValueOfDraws, Worst
+from drspcrl.transitions.nominal import Noise, NominalModel, Scales, Strength, Transition
 from drspcrl.transitions.signal import draw_signal, metrics_of, signal_of
 
 ACTOR_DRAWS = ("one", "all")

@@ -25,7 +25,7 @@ from jax import Array, lax
 from drspcrl.divergences import KL, Divergence
 from drspcrl.learners import adam, networks
 from drspcrl.learners.networks import Network
-from drspcrl.nominal import Transition
+from drspcrl.transitions.nominal import Transition
 
 
 class Worst(NamedTuple):

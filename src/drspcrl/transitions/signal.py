@@ -8,9 +8,9 @@ from jax import Array
 
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import NoisyValue, Numbers, SignalOutput
-from drspcrl.nominal import Strength, Transition
 from drspcrl.transitions.bootstrap import RobustBootstrap
 from drspcrl.transitions.dual import Worst, deviation
+from drspcrl.transitions.nominal import Strength, Transition
 
 if TYPE_CHECKING:
     from drspcrl.transitions.backup import DrawBatch, RobustState, Transitions

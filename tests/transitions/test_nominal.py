@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from drspcrl.errors import InputError
-from drspcrl.nominal import Noise, Scales, Single, Transition
-from drspcrl.nominal.noise import include
+from drspcrl.transitions.nominal import Noise, Scales, Single, Transition, include
 
 AT = Transition(jnp.zeros(3), jnp.zeros(2), jnp.array([1.0, 0.0, -3.0]))
 SCALES = Scales(sensor=0.1, actuator=0.5, process=2.0)
