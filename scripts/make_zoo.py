@@ -23,8 +23,8 @@ from drspcrl.cli.zoo import returns_of
 from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import POLICY_FILE, load_policy, save_policy
 from drspcrl.report.results import setting_means
-from drspcrl.runfolder.digest.content import digest
 from drspcrl.runfolder.runs import Evaluation, Run, read_run
+from drspcrl.runfolder.thinning import digest
 
 PLAIN = ("vanilla",)
 

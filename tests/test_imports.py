@@ -30,7 +30,7 @@ NEVER = {
 }
 # What stands for code when it is loaded; `yaml` is read by `reading` alone, within bounds.
 UNSAFE = {"pickle", "cPickle", "dill", "joblib", "cloudpickle", "marshal", "shelve"}
-WRITES_YAML = {Path("training/folder.py"), Path("runfolder/digest/content.py")}
+WRITES_YAML = {Path("training/folder.py"), Path("runfolder/thinning.py")}
 WITHOUT_JAX = (
     *("config", "variants", "presets", "data", "statistics", "report", "policy", "evaluation"),
     *(

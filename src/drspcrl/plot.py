@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from drspcrl.errors import InputError
 from drspcrl.report.collected import as_reported, usable
 from drspcrl.report.curves import METRICS, curves_of_runs
-from drspcrl.report.figures.pooled import improvement as draw_improvement
-from drspcrl.report.figures.pooled import profiles as draw_profiles
+from drspcrl.report.figures.methods import improvement as draw_improvement
+from drspcrl.report.figures.methods import profiles as draw_profiles
 from drspcrl.report.figures.settings import frontier as draw_frontier
 from drspcrl.report.figures.settings import means, robustness
 from drspcrl.report.figures.style import Paint

@@ -6,7 +6,8 @@ import pytest
 from gymnasium import wrappers
 from own_environments import SavedTank, Tank, make_saved_tank
 
-from drspcrl.envs import make, plain
+from drspcrl.envs import make
+from drspcrl.envs.snapshot import NotPlainError, decode, encode
 from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation
 
@@ -38,7 +39,7 @@ def assert_same(one, two) -> None:
 
 
 def test_plain_trees_come_back_as_they_were():
-    back = plain.decode(plain.encode(TREE))
+    back = decode(encode(TREE))
     assert_same(TREE, back)
     back["array"][0, 0] = 9  # the caller's own
     assert TREE["array"][0, 0] == 0
@@ -56,14 +57,14 @@ def test_plain_trees_come_back_as_they_were():
     ],
 )
 def test_anything_else_is_refused(tree, told):
-    with pytest.raises(plain.NotPlainError, match=told):
-        plain.encode(tree)
+    with pytest.raises(NotPlainError, match=told):
+        encode(tree)
 
 
-@pytest.mark.parametrize("content", [b"", b"half a state", plain.encode(TREE)[:-40]])
+@pytest.mark.parametrize("content", [b"", b"half a state", encode(TREE)[:-40]])
 def test_bytes_that_are_no_state(content):
     with pytest.raises(ValueError, match="no saved state"):
-        plain.decode(content)
+        decode(content)
 
 
 def act(step: int) -> np.ndarray:

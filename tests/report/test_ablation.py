@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from drspcrl.report import write_report
-from drspcrl.report.figures.ablation import Family, families
+from drspcrl.report.figures.methods import Family, families
 from drspcrl.report.names import method_label, ordered_methods
 from drspcrl.runfolder.runs import read_runs
 

@@ -9,7 +9,7 @@ import pytest
 from drspcrl.divergences import KL, ChiSquared, TotalVariation, Wasserstein
 from drspcrl.errors import InputError
 from drspcrl.tabular import Draws, SparseMDP, garnet, make_instance, robust_policy_evaluation
-from drspcrl.tabular.sampled import multinomial_table, sampled_backup
+from drspcrl.tabular.backup import multinomial_table, sampled_backup
 
 VALUES = np.array([0.3, -1.0, 2.0, 0.7, 1.1])
 MDP = garnet(states=5, actions=2, successors=3, discount=0.9, seed=4)

@@ -1,10 +1,10 @@
-"""The state of one Gymnasium environment with everything around it, where it can be had.
+"""Any Gymnasium environment saved and restored, and plain trees as bytes; no pickle.
 
-Gymnasium has no way to ask an environment for its state. One that has the methods `get_state()`
-and `set_state(state)` of its own can be saved: the state is a plain tree (see `plain`). What
-Gymnasium itself keeps is saved here: the generator `np_random`, and the steps of a `TimeLimit`.
+The bytes are a safetensors file: the arrays, and beside them one JSON text that says how they and
+the plain values (dictionaries, lists, tuples, numbers, texts) hang together.
 """
 
+import json
 from collections.abc import Iterator
 from inspect import signature
 from typing import Any
@@ -12,11 +12,88 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import wrappers
+from safetensors import SafetensorError, numpy
 
 from drspcrl.display import shown
-from drspcrl.envs import plain
 from drspcrl.envs.own import Guarded
 from drspcrl.errors import InputError
+
+_KINDS = {"bool", "float16", "float32", "float64"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+_TREE = "tree"
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+_SEQUENCES = {"list": list, "tuple": tuple}
+
+
+class NotPlainError(TypeError):
+    """Something that is no plain value and no array of numbers."""
+
+
+def encode(tree: Any) -> bytes:
+    """A plain tree as bytes.
+
+    Raises:
+        NotPlainError: it holds something else; the message says what and where.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    text = json.dumps(_described(tree, "", arrays))
+    arrays[_TREE] = np.frombuffer(text.encode(), np.uint8)
+    return numpy.save(arrays)
+
+
+def decode(content: bytes) -> Any:
+    """The tree that `encode` wrote; its arrays are the caller's own.
+
+    Raises:
+        ValueError: bytes that `encode` did not write.
+    """
+    try:
+        arrays = numpy.load(content)
+        return _built(json.loads(arrays[_TREE].tobytes()), arrays)
+    except (*_DAMAGE, SafetensorError) as error:
+        raise ValueError(f"no saved state: {' '.join(str(error).split())}") from None
+
+
+def _described(node: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
+    if isinstance(node, np.ndarray | np.generic):
+        return _array(np.asarray(node), where, arrays) | {"scalar": isinstance(node, np.generic)}
+    if node is None or type(node) in (bool, int, float, str):
+        return node
+    if isinstance(node, dict):
+        if wrong := [key for key in node if type(key) is not str]:
+            raise NotPlainError(f"the key {wrong[0]!r}{where}; keys are texts")
+        return {"dict": {k: _described(v, f"{where}[{k!r}]", arrays) for k, v in node.items()}}
+    for name, kind in _SEQUENCES.items():
+        if type(node) is kind:
+            return {name: [_described(v, f"{where}[{k}]", arrays) for k, v in enumerate(node)]}
+    raise NotPlainError(f"{_kind(node)}{' at ' + where if where else ''}")
+
+
+def _array(array: np.ndarray, where: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    if array.dtype.name not in _KINDS:
+        raise NotPlainError(f"an array of {array.dtype}{' at ' + where if where else ''}")
+    name = f"array{len(arrays)}"
+    arrays[name] = np.array(array, array.dtype.newbyteorder("="), order="C")
+    return {"array": name}
+
+
+def _built(node: Any, arrays: dict[str, np.ndarray]) -> Any:
+    if not isinstance(node, dict):
+        return node
+    if "array" in node:
+        array = arrays[node["array"]].copy()
+        return array[()] if node["scalar"] else array
+    if "dict" in node:
+        return {key: _built(value, arrays) for key, value in node["dict"].items()}
+    ((name, values),) = node.items()
+    return _SEQUENCES[name](_built(value, arrays) for value in values)
+
+
+def _kind(node: Any) -> str:
+    module, name = type(node).__module__, type(node).__qualname__
+    return name if module == "builtins" else f"{module}.{name}"
+
 
 # Wrappers of Gymnasium that carry nothing from one step to the next which a result depends on.
 _STATELESS = (
@@ -43,7 +120,7 @@ def save(env: gymnasium.Env) -> bytes:
     Raises:
         InputError: its `get_state()` gives what cannot be saved.
     """
-    return plain.encode([_saved(layer) for layer in _layers(env)])
+    return encode([_saved(layer) for layer in _layers(env)])
 
 
 def put_back(env: gymnasium.Env, content: bytes) -> None:
@@ -54,7 +131,7 @@ def put_back(env: gymnasium.Env, content: bytes) -> None:
     """
     layers = list(_layers(env))
     try:
-        states = plain.decode(content)
+        states = decode(content)
         pairs = list(zip(layers, states, strict=True))
     except (ValueError, TypeError) as error:
         raise InputError(
@@ -99,8 +176,8 @@ def _saved(layer: Any) -> dict[str, Any]:
 def _state(layer: Any) -> np.ndarray:
     """What `get_state` gives, as bytes of its own, so that an error says where in it it is."""
     try:
-        return np.frombuffer(plain.encode(layer.get_state()), np.uint8)
-    except plain.NotPlainError as error:
+        return np.frombuffer(encode(layer.get_state()), np.uint8)
+    except NotPlainError as error:
         raise InputError(
             f"get_state() of {type(layer).__name__} gave {error}, which cannot be saved without "
             "running code later; give NumPy arrays of numbers and plain values, in dictionaries, "
@@ -121,7 +198,7 @@ def _random(env: gymnasium.Env) -> dict[str, Any] | None:
 
 def _restore(layer: Any, saved: dict[str, Any]) -> None:
     if "state" in saved:
-        layer.set_state(plain.decode(saved["state"].tobytes()))
+        layer.set_state(decode(saved["state"].tobytes()))
     if "steps" in saved:
         layer._elapsed_steps = saved["steps"]
     if saved.get("random") is not None:

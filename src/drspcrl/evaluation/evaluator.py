@@ -17,7 +17,7 @@ from drspcrl.envs import BatchEnv, make, task_names
 from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import BLOCK, Actor, Policy
-from drspcrl.evaluation.progress import Progress, Show, progress
+from drspcrl.evaluation.parallel import Progress, Show, progress
 from drspcrl.evaluation.rollout import Episode, Failure, Queue, Rollout
 from drspcrl.evaluation.suite import Row, Suite, load_suite
 from drspcrl.evaluation.table import EvaluationTable

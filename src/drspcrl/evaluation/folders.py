@@ -16,8 +16,7 @@ from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import check_numbers, evaluate_policies
-from drspcrl.evaluation.parallel import Work, in_processes, processes_for
-from drspcrl.evaluation.progress import Progress, Show, progress
+from drspcrl.evaluation.parallel import Progress, Show, Work, in_processes, processes_for, progress
 from drspcrl.evaluation.random_return import random_return
 from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info

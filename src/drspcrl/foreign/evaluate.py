@@ -14,7 +14,7 @@ from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import check_numbers, evaluate
 from drspcrl.evaluation.folders import RunResult, kept_result, result_path
-from drspcrl.evaluation.progress import Show
+from drspcrl.evaluation.parallel import Show
 from drspcrl.evaluation.random_return import with_random_return
 from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.files import make_folder, remove_own, write_durably

@@ -1,5 +1,6 @@
 """Exact robust MDPs: what every estimate elsewhere is checked against."""
 
+from drspcrl.tabular.backup import Draws
 from drspcrl.tabular.families import (
     WorldFamily,
     WorstLaw,
@@ -19,7 +20,6 @@ from drspcrl.tabular.instances import (
 )
 from drspcrl.tabular.mdp import MDP, SparseMDP
 from drspcrl.tabular.radius_families import PricedReturn, RadiusFamily, priced_return
-from drspcrl.tabular.sampled import Draws
 from drspcrl.tabular.solvers import (
     Solution,
     robust_policy_evaluation,

@@ -6,7 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from drspcrl.divergences import Divergence
-from drspcrl.tabular.backup import Backup, BackupOperator, exact_backup, working_form
+from drspcrl.tabular.backup import (
+    Backup,
+    BackupOperator,
+    Draws,
+    exact_backup,
+    sampled_backup,
+    working_form,
+)
 from drspcrl.tabular.mdp import (
     MDP,
     Array,
@@ -17,7 +24,6 @@ from drspcrl.tabular.mdp import (
     state_kernel,
     values_in,
 )
-from drspcrl.tabular.sampled import Draws, sampled_backup
 
 _MOST_ITERATIONS = 10_000
 _ROUNDING = 1e-10  # relative residual below which a step that does not help is rounding error

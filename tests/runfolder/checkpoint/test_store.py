@@ -13,8 +13,7 @@ from hanging import no_hang
 from drspcrl import files
 from drspcrl.errors import InputError
 from drspcrl.runfolder.checkpoint import Store, join, member
-from drspcrl.runfolder.checkpoint.blocks import LEAST_BYTES
-from drspcrl.runfolder.checkpoint.tree import flatten, to_host
+from drspcrl.runfolder.checkpoint.tree import LEAST_BYTES, flatten, to_host
 
 
 class Node(NamedTuple):
@@ -144,9 +143,10 @@ def crash_at(monkeypatch, call: str, n: int, work) -> bool:
     """Run `work` with the n-th call failing; whether it came to that."""
     modules = [files, os] if call in ("replace", "fsync") else [files]
     if call in ("write_and_sync", "sync_folder"):
-        from drspcrl.runfolder.checkpoint import blocks, store
+        from drspcrl.runfolder.checkpoint import store
+        from drspcrl.runfolder.checkpoint import tree as trees
 
-        modules += [m for m in (blocks, store) if hasattr(m, call)]
+        modules += [m for m in (store, trees) if hasattr(m, call)]
     count = 0
 
     def failing(own):

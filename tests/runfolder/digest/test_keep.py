@@ -16,8 +16,8 @@ from drspcrl.errors import InputError
 from drspcrl.policy import Policy, save_policy
 from drspcrl.report import write_report
 from drspcrl.runfolder.digest import keep_runs
-from drspcrl.runfolder.digest.content import POINTS, thinned
 from drspcrl.runfolder.runs import read_run, read_runs
+from drspcrl.runfolder.thinning import POINTS, thinned
 from synthetic_runs import write_run, write_runs
 
 METHODS = ["vanilla", "fixed", "self_paced"]
@@ -374,11 +374,9 @@ def test_what_a_kill_leaves_goes_with_the_next_digest(run, tmp_path, monkeypatch
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("drspcrl.runfolder.digest.folder._remove", lambda _: None)
+        patch.setattr("drspcrl.runfolder.digest._remove", lambda _: None)
         owner = (
-            "drspcrl.runfolder.digest.folder.write_and_sync"
-            if call == "write_and_sync"
-            else "os.replace"
+            "drspcrl.runfolder.digest.write_and_sync" if call == "write_and_sync" else "os.replace"
         )
         patch.setattr(owner, killed)
         with pytest.raises(Killed):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from drspcrl.errors import InputError
-from drspcrl.evaluation.progress import Progress
+from drspcrl.evaluation.parallel import Progress
 from drspcrl.evaluation.stress.play import Player
 from drspcrl.files import read_text, write_durably
 

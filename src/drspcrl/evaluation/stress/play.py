@@ -13,7 +13,7 @@ import numpy as np
 from drspcrl.envs import BatchEnv
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import BLOCK, Actor, checked, one_thread_each
-from drspcrl.evaluation.progress import Progress
+from drspcrl.evaluation.parallel import Progress
 from drspcrl.evaluation.stress.space import Space
 from drspcrl.physics.streams import Draws, as_sequence, child
 from drspcrl.worlds.episodes import LAYER

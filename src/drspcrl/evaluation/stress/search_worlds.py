@@ -18,7 +18,7 @@ from drspcrl.envs import BatchEnv, make, task_names
 from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import BLOCK, Actor, Policy
-from drspcrl.evaluation.progress import Progress, Show, progress
+from drspcrl.evaluation.parallel import Progress, Show, progress
 from drspcrl.evaluation.stress.ledger import Ledger
 from drspcrl.evaluation.stress.play import Player
 from drspcrl.evaluation.stress.result import Found, StressResult

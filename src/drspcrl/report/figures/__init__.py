@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from drspcrl.report.collected import Made
 from drspcrl.report.curves import Curves
-from drspcrl.report.figures.ablation import ablation, families
-from drspcrl.report.figures.pooled import improvement, profiles
+from drspcrl.report.figures.methods import ablation, families, improvement, profiles
 from drspcrl.report.figures.settings import frontier, means, robustness
 from drspcrl.report.figures.style import Paint, save
 from drspcrl.report.figures.training import METRIC_LABELS, training

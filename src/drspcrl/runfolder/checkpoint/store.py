@@ -37,8 +37,15 @@ from drspcrl.files import (
     write_and_sync,
 )
 from drspcrl.reading import MOST_JSON, parse_json
-from drspcrl.runfolder.checkpoint.blocks import LEAST_BYTES, Blocks
-from drspcrl.runfolder.checkpoint.tree import flatten, is_plain, paths_like, to_host, to_place
+from drspcrl.runfolder.checkpoint.tree import (
+    LEAST_BYTES,
+    Blocks,
+    flatten,
+    is_plain,
+    paths_like,
+    to_host,
+    to_place,
+)
 
 FORMAT_VERSION = 1
 FOLDER = "checkpoint"
