@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from drspcrl.learners import DDPG, SAC, DDPGHyper, SACHyper
-from drspcrl.learners.cpu.compiling import learning_options
+from drspcrl.learners.cpu.compiling import learning_options, over_members
 from drspcrl.learners.cpu.threefry import quick
-from drspcrl.learners.population import over_members, stack, update_block
+from drspcrl.learners.population import stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.training.settings import resolve

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from drspcrl.baselines.trials import Act
 from drspcrl.baselines.wr2l import Adversary, State
-from drspcrl.baselines.wr2l.trials import Act
 from drspcrl.config.baselines import WR2LSettings
 from drspcrl.envs import make
 from drspcrl.policy import load_policy

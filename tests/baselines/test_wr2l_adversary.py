@@ -6,8 +6,7 @@ import linear_quadratic as lq
 import numpy as np
 import pytest
 
-from drspcrl.baselines.wr2l import Adversary, State
-from drspcrl.baselines.wr2l.mathematics import positive_definite, worst_step
+from drspcrl.baselines.wr2l import Adversary, State, positive_definite, worst_step
 from drspcrl.config.baselines import WR2LSettings
 from drspcrl.envs import BatchEnv, make
 from drspcrl.errors import InputError

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drspcrl.baselines.wr2l.mathematics import (
+from drspcrl.baselines.wr2l import (
     antithetic,
     gradient,
     positive_definite,

@@ -4,13 +4,13 @@ import linear_quadratic as lq
 import numpy as np
 import pytest
 
-from drspcrl.baselines.wr2l.mathematics import (
+from drspcrl.baselines.trials import Trials, Visited
+from drspcrl.baselines.wr2l import (
     antithetic,
     gradient,
     sensitivity_hessian,
     zeroth_order_hessian,
 )
-from drspcrl.baselines.wr2l.trials import Trials, Visited
 from drspcrl.envs import BatchEnv, make
 from drspcrl.envs.simulator import MujocoSimulation
 from drspcrl.errors import InputError

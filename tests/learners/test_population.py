@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from drspcrl.learners import DDPG, PPO, SAC, TD3, DDPGHyper, PPOHyper, SACHyper
+from drspcrl.learners.cpu.compiling import over_members
 from drspcrl.learners.experience import Rollout
-from drspcrl.learners.population import over_members, stack, update_block
+from drspcrl.learners.population import stack, update_block
 from drspcrl.learners.replay import Batch
 from drspcrl.transitions.nominal import Scales, Strength
 

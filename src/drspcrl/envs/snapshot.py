@@ -1,7 +1,12 @@
-"""Any Gymnasium environment saved and restored, and plain trees as bytes; no pickle.
+"""The state of one Gymnasium environment with everything around it, where it can be had.
 
-The bytes are a safetensors file: the arrays, and beside them one JSON text that says how they and
-the plain values (dictionaries, lists, tuples, numbers, texts) hang together.
+Gymnasium has no way to ask an environment for its state. One that has the methods `get_state()`
+and `set_state(state)` of its own can be saved: the state is a plain tree of dictionaries, lists,
+tuples, numbers, texts and NumPy arrays. What Gymnasium itself keeps is saved here: the generator
+`np_random`, and the steps of a `TimeLimit`.
+
+As bytes a plain tree is a safetensors file, no pickle: the arrays, and beside them one JSON text
+that says how they and the plain values hang together.
 """
 
 import json

@@ -4,11 +4,13 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+
+from drspcrl.learners.cpu.products import times
 
 
 class Layer(NamedTuple):
@@ -19,7 +21,6 @@ class Layer(NamedTuple):
 
 
 Network = tuple[Layer, ...]
-_FEW = 8  # inputs of a layer whose product a CPU adds up on the way
 
 
 def uniform(key: Array, sizes: Sequence[int]) -> Network:
@@ -100,7 +101,7 @@ def apply(
     # Rows, as the products have them: a CPU adds and clips more slowly along further axes.
     rows = x.reshape(-1, x.shape[-1])
     for layer, following in itertools.pairwise(network):
-        rows = _times(activation(_plus(layer.bias, rows)), following.kernel)
+        rows = times(activation(_plus(layer.bias, rows)), following.kernel)
     rows = _plus(network[-1].bias, rows)
     return rows.reshape(*x.shape[:-1], rows.shape[-1])
 
@@ -108,10 +109,10 @@ def apply(
 def _entering(kernel: Array, inputs: Sequence[Array]) -> Array:
     """Inputs side by side times the kernel."""
     if len({part.shape[:-1] for part in inputs}) == 1:
-        return _times(jnp.concatenate(inputs, axis=-1), kernel)
+        return times(jnp.concatenate(inputs, axis=-1), kernel)
     ends = list(itertools.accumulate(part.shape[-1] for part in inputs))
     rows = jnp.split(kernel, ends[:-1])
-    products = [_times(part, own) for part, own in zip(inputs, rows, strict=True)]
+    products = [times(part, own) for part, own in zip(inputs, rows, strict=True)]
     return functools.reduce(jnp.add, products)
 
 
@@ -136,60 +137,8 @@ def _apply_rounded(
         x = jnp.minimum(activation(_plus(layer.bias.astype(precision), x)), largest)
         # Only the output leaves in the format of the biases.
         kind = layer.bias.dtype if following is network[-1] else precision
-        x = _times(x, following.kernel, kind)
+        x = times(x, following.kernel, kind)
     return _plus(network[-1].bias, x.astype(network[-1].bias.dtype))
-
-
-def _times(x: Array, kernel: Array, kind: Any = None) -> Array:
-    """x [..., inputs] times the kernel as one product of two matrices.
-
-    XLA sees through further axes on its own, but not on a CPU through those of `vmap` as well.
-    """
-    rows = x.reshape(-1, x.shape[-1])
-    if kernel.dtype.itemsize < 4:
-        product = jnp.matmul(rows, kernel, preferred_element_type=kind)
-    else:
-        product = _product(rows, kernel)
-    return product.reshape(*x.shape[:-1], kernel.shape[-1])
-
-
-@jax.custom_vjp
-def _product(rows: Array, kernel: Array) -> Array:
-    """rows [B, inputs] times the kernel, with gradients in the order in which they are needed.
-
-    Autodiff's own gradient of a kernel comes out [outputs, inputs]. A CPU then reads it across its
-    rows at both of its uses in Adam, which takes as long as the product itself; and Eigen is
-    slower by a third with a transposed kernel than with a copy that lies the right way. Forward
-    mode does not know such a function.
-    """
-    if kernel.shape[0] > _FEW:
-        return rows @ kernel
-    return lax.platform_dependent(rows, kernel, cpu=_in_terms, default=jnp.matmul)
-
-
-def _in_terms(rows: Array, kernel: Array) -> Array:
-    """The product as a sum over inputs, which a CPU fuses with the bias and clipping after it.
-
-    With few inputs writing a matrix of its own and reading it again takes longer than the product.
-    """
-    return functools.reduce(
-        jnp.add, [rows[:, k, None] * kernel[None, k] for k in range(kernel.shape[0])]
-    )
-
-
-def _product_forward(rows: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
-    return _product(rows, kernel), (rows, kernel)
-
-
-def _product_backward(known: tuple[Array, Array], grad: Array) -> tuple[Array, Array]:
-    rows, kernel = known
-    turned = lax.platform_dependent(
-        kernel, cpu=lambda k: lax.optimization_barrier(k.T), default=lambda k: k.T
-    )
-    return grad @ turned, lax.dot_general(rows, grad, (((0,), (0,)), ((), ())))
-
-
-_product.defvjp(_product_forward, _product_backward)
 
 
 def _plus(bias: Array, x: Array) -> Array:

@@ -1,6 +1,5 @@
 """From one member to many: the same functions, vmapped, several updates in one program."""
 
-from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -49,29 +48,6 @@ def update_block(
     indices = first + jnp.arange(batches.reward.shape[0], dtype=first.dtype)
     state, metrics = lax.scan(one, state, (batches, indices))
     return state, jax.tree.map(jnp.nanmean, metrics)
-
-
-def over_members(
-    function: Callable[..., Any], members: int, in_axes: Sequence[int | None]
-) -> Callable[..., Any]:
-    """A function of one member for a population: `jax.vmap`, but of one member the function itself.
-
-    On a CPU XLA does not see through an axis of length 1: with it, kernels that add and clip take
-    up to three times as long.
-
-    Args:
-        function: of one member.
-        members: how many there are.
-        in_axes: for each argument 0 if members differ in it, None if not.
-    """
-    if members > 1:
-        return jax.vmap(function, tuple(in_axes))
-
-    def alone(*population: Any) -> Any:
-        given = zip(population, in_axes, strict=True)
-        return stack([function(*(a if axis is None else member(a, 0) for a, axis in given))])
-
-    return alone
 
 
 def member(population: Any, k: int) -> Any:

@@ -1,4 +1,14 @@
-"""The robust Bellman backup: the worst case of every (s,a) at once, exact or over n draws."""
+"""The robust Bellman backup: the worst case of every (s,a) at once; exact, or over n draws.
+
+A learner replaces P0(·|s,a) by n draws and takes the worst case over their empirical distribution.
+In expectation over the draws that is the operator
+
+    U_n(s,a) = E over s'_1 … s'_n ~ P0(·|s,a) of  worst_case_ε(V(s'_1), …, V(s'_n); weights 1/n),
+
+a monotone, concave γ-contraction of V like the exact one, so the same solvers find its fixed point.
+Only the counts of the successors matter, and they are multinomial: where few successors make few
+count vectors, all are enumerated; elsewhere counts are drawn once, and the standard error is known.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

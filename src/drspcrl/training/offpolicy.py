@@ -12,9 +12,9 @@ from jax import Array
 from drspcrl.config.learners import OffPolicySettings
 from drspcrl.learners import replay as replays
 from drspcrl.learners.actor_critic import OffPolicyLearner
-from drspcrl.learners.cpu.compiling import acting_options, learning_options
+from drspcrl.learners.cpu.compiling import acting_options, learning_options, over_members
 from drspcrl.learners.experience import SignalInputs
-from drspcrl.learners.population import over_members, sample_block, update_block
+from drspcrl.learners.population import sample_block, update_block
 from drspcrl.learners.replay import Batch, Replay
 from drspcrl.training.collector import Collector
 from drspcrl.training.loop import Device, Loop, blank_outcome, member_keys, unpack

@@ -1,8 +1,12 @@
-"""How the programs that learn and act are compiled."""
+"""How the programs that learn and act are compiled, and one member without an axis of members."""
 
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import jax
+
+from drspcrl.learners.population import member, stack
 
 Options = dict[str, str]
 
@@ -41,3 +45,26 @@ def _known(options: Options, platform: str) -> Options | None:
     except jax.errors.JaxRuntimeError:
         return None
     return options
+
+
+def over_members(
+    function: Callable[..., Any], members: int, in_axes: Sequence[int | None]
+) -> Callable[..., Any]:
+    """A function of one member for a population: `jax.vmap`, but of one member the function itself.
+
+    On a CPU XLA does not see through an axis of length 1: with it, kernels that add and clip take
+    up to three times as long.
+
+    Args:
+        function: of one member.
+        members: how many there are.
+        in_axes: for each argument 0 if members differ in it, None if not.
+    """
+    if members > 1:
+        return jax.vmap(function, tuple(in_axes))
+
+    def alone(*population: Any) -> Any:
+        given = zip(population, in_axes, strict=True)
+        return stack([function(*(a if axis is None else member(a, 0) for a, axis in given))])
+
+    return alone
