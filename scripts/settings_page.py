@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from drspcrl.training.listing import as_markdown, groups
+from drspcrl.training.settings import as_markdown, groups
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 HEAD = """# Every number

@@ -6,7 +6,7 @@ import pytest
 
 from drspcrl.runfolder.checkpoint import Store
 from drspcrl.runfolder.checkpoint.tree import flatten, to_host
-from drspcrl.training.saving import member_parts, put_back
+from drspcrl.training.loop import member_parts, put_back
 
 # A task that can be restored and whose episodes are short, so that resets happen all the time.
 TASK = "probe/noise"

@@ -1,4 +1,4 @@
-"""The `drspcrl` command: one file per subcommand, one clear line per mistake."""
+"""The `drspcrl` command: what each subcommand is, and one clear line per mistake."""
 
 import errno
 import io
@@ -13,21 +13,21 @@ from typing import Any
 from drspcrl.display import brief
 from drspcrl.errors import InputError
 
-# Subcommand → the dataclass in the module of the same name whose `run` does the work. These
-# modules import nothing heavy before `run`.
+# Subcommand → module and dataclass, whose `run` does the work. These modules import nothing heavy
+# before `run`.
 COMMANDS = {
-    "train": "Train",
-    "resume": "Resume",
-    "grid": "Grid",
-    "evaluate": "Evaluate",
-    "stress": "Stress",
-    "report": "Report",
-    "render": "Render",
-    "export": "Export",
-    "zoo": "Zoo",
-    "keep": "Keep",
-    "solve": "Solve",
-    "doctor": "Doctor",
+    "train": ("train", "Train"),
+    "resume": ("train", "Resume"),
+    "grid": ("grid", "Grid"),
+    "evaluate": ("evaluate", "Evaluate"),
+    "stress": ("stress", "Stress"),
+    "report": ("report", "Report"),
+    "render": ("render", "Render"),
+    "export": ("export", "Export"),
+    "zoo": ("zoo", "Zoo"),
+    "keep": ("report", "Keep"),
+    "solve": ("solve", "Solve"),
+    "doctor": ("doctor", "Doctor"),
 }
 
 DESCRIPTION = (
@@ -126,7 +126,8 @@ def _check(arguments: list[str]) -> None:
 
 def command(name: str) -> Callable[..., Any]:
     """The class or function behind one subcommand, by which tyro parses it."""
-    return getattr(import_module(f"drspcrl.cli.{name}"), COMMANDS[name])
+    module, kind = COMMANDS[name]
+    return getattr(import_module(f"drspcrl.cli.{module}"), kind)
 
 
 def _of_the_disk(error: OSError) -> str:

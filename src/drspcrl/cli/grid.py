@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import tyro
 
-from drspcrl.cli.durations import Duration
 from drspcrl.cli.say import say
+from drspcrl.cli.train import Duration
 from drspcrl.errors import InputError
 
 UNFINISHED = 3

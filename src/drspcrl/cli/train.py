@@ -1,4 +1,4 @@
-"""`drspcrl train`: options, every number in its help, and what a config.yaml holds."""
+"""`drspcrl train` and `resume`: options, every number in the help, what a config.yaml holds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -7,10 +7,21 @@ from typing import Annotated, Any
 
 import tyro
 
-from drspcrl.cli.durations import Duration
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
-from drspcrl.training.config import TrainConfig
+from drspcrl.training.config import TrainConfig, seconds
+
+Duration = Annotated[
+    float | None,
+    tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="TIME",
+        instance_from_str=lambda texts: seconds("time_limit", texts[0]),
+        is_instance=lambda value: value is None or isinstance(value, float),
+        str_from_instance=lambda value: ["none" if value is None else f"{value:g}s"],
+    ),
+]
+"""Seconds, or a text such as 90s, 9m or 1h30m."""
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
@@ -82,7 +93,7 @@ def settings_help(arguments: Sequence[str]) -> str:
     Args:
         arguments: of the command, `--help` among them.
     """
-    from drspcrl.training.listing import as_text, groups
+    from drspcrl.training.settings import as_text, groups
 
     algorithm = _value_of("--algorithm", arguments)
     uncertainty = _value_of("--uncertainty", arguments)
@@ -164,3 +175,28 @@ def _value_of(option: str, arguments: Sequence[str]) -> str | None:
         if name == option:
             return value if equals else following
     return None
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Continue exactly where a training stopped, or make it longer.
+
+    The runs of a population continue together, also if the folder of one of them is given.
+    """
+
+    dir: Annotated[Path, tyro.conf.Positional]
+    """The OUT of a training, or a run folder in it."""
+    steps: int | None = None
+    """A new length of each run, above the old one."""
+    time_limit: Duration = None
+    """Stop again after this time: seconds, or a text such as 9m or 1h30m."""
+
+    trust: tuple[str, ...] = ()
+    """Methods and environments of the runs whose module may be imported, as my_module:My-v0."""
+
+    def run(self) -> None:
+        """Continue; exit with code 1 if a run diverged."""
+        from drspcrl.cli.say import console, show
+        from drspcrl.training.resuming import resume
+
+        show(resume(self.dir, self.steps, self.time_limit, console(), self.trust))

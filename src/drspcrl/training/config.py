@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from drspcrl import named, variants
-from drspcrl.baselines.disturbed import training_perturbations
+from drspcrl.baselines import training_perturbations
 from drspcrl.curricula.registry import BASELINES, METHODS, maker_of
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS, settings_class
-from drspcrl.training.settings import Settings, is_shared, resolve
+from drspcrl.training.settings import UNCERTAINTIES, Settings, is_shared, resolve
 from drspcrl.variants import Variant
 from drspcrl.worlds.declare import Declared, declared, read_declared
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 DEVICES = ("auto", "cpu", "gpu")
 MEMORIES = ("device", "host")
-UNCERTAINTIES = ("worlds", "transitions")
 # What more than so many would be asked for by mistake; the episodes are kept in memory.
 _MOST = {"evaluate_episodes": 1_000_000}
 TRACKERS = ("none", "trackio", "wandb")

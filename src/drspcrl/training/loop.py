@@ -1,4 +1,4 @@
-"""What the two kinds of training loop have in common, and a loop made from settings."""
+"""What the two kinds of training loop have in common, a loop made from settings or checkpoints."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from drspcrl.learners.cpu.threefry import quick
 from drspcrl.learners.registry import learner_class
 from drspcrl.learners.replay import Outcome
 from drspcrl.learners.uncertainty import Plain, Uncertainty
+from drspcrl.runfolder.checkpoint import Saved, join, member
 from drspcrl.training.collector import Collector
 from drspcrl.training.settings import Settings
 from drspcrl.transitions.nominal import Scales, Strength
@@ -239,3 +240,62 @@ def no_uncertainty(members: int) -> Strength:
     """The simulator at its word, for every member."""
     zeros = np.zeros(members, np.float32)
     return Strength(zeros, Scales(zeros, zeros, zeros))
+
+
+def member_parts(loop: Loop, extra: Sequence[Any]) -> list[dict[str, Any]]:
+    """The parts of each member's checkpoint: learner, environments, and what was handed in."""
+    tree, environments = loop.tree(), loop.collector.state()
+    return [
+        {"loop": member(tree, k), "collector": member(environments, k), "extra": extra[k]}
+        for k in range(len(extra))
+    ]
+
+
+def put_back(loop: Loop, saved: Sequence[Saved | None], extra: Sequence[Any]) -> list[Any]:
+    """Let a fresh loop continue from checkpoints of its members.
+
+    Args:
+        loop: made as the saved one was made.
+        saved: a checkpoint of each member, all of the same step; None for one that has diverged,
+            whose place in the loop is filled with another member.
+        extra: fresh trees of the kind that were handed in, as templates.
+
+    Returns:
+        What was handed in, as it was saved.
+
+    Raises:
+        InputError: a checkpoint does not fit.
+    """
+    living = next(one for one in saved if one is not None)
+    filled = [one or living for one in saved]
+    tree = join(filled, "loop", loop.tree())
+    for name, value in tree.items():
+        if isinstance(value, dict) and not value:  # it is unknown before the first iteration
+            tree[name] = _stacked(filled, f"loop/{name}")
+    loop.restore(tree)
+    try:
+        first = loop.collector.restore(_stacked(filled, "collector"))
+    except KeyError as error:
+        raise InputError(f"{living.path} lacks {error} of its environments") from None
+    if first is not None:
+        loop.restart(first)
+    pairs = zip(saved, extra, strict=True)
+    return [own if one is None else one.like("extra", own) for one, own in pairs]
+
+
+def _stacked(saved: Sequence[Saved], part: str) -> dict[str, np.ndarray]:
+    """A part that is a dictionary of arrays, for all members."""
+    flat = [one.flat(part) for one in saved]
+    try:
+        return {name: np.stack([own[name] for own in flat]) for name in flat[0]}
+    except (KeyError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{saved[0].path} does not fit its population: {reason}") from None
+
+
+@jax.jit
+def finite_members(tree: Any) -> Array:
+    """Which members have nothing but finite numbers in a tree of arrays [M, ...]."""
+    floats = [a for a in jax.tree.leaves(tree) if jnp.issubdtype(a.dtype, jnp.floating)]
+    each = [jnp.isfinite(a).reshape(a.shape[0], -1).all(axis=1) for a in floats]
+    return jnp.stack(each).all(axis=0)

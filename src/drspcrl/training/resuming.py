@@ -15,7 +15,6 @@ from drspcrl.runfolder.runs import METRICS_FILE, find_runs, read_config, read_in
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty, version_changes
 from drspcrl.training.run import Trainer, ask_for_determinism, one_line_for_the_disk
-from drspcrl.training.saving import newest_common
 from drspcrl.training.settings import named_parts
 
 
@@ -224,3 +223,37 @@ def _done(run: Path, steps: int) -> bool:
     reached = info.get("steps")
     long_enough = isinstance(reached, int) and reached >= steps
     return info.get("status") == "diverged" or (info.get("status") == "finished" and long_enough)
+
+
+def newest_common(folders: Sequence[RunFolder], warn: Callable[[str], None]) -> list[Saved]:
+    """The newest whole checkpoint that all of the members have, of each of them.
+
+    Raises:
+        InputError: there is none.
+    """
+    common = set.intersection(*(set(folder.store.steps()) for folder in folders))
+    for step in sorted(common, reverse=True):
+        try:
+            return [_checked(folder.store.read(step)) for folder in folders]
+        except InputError as error:
+            warn(f"{error}; falling back to the checkpoint before")
+    kept = ", ".join(sorted({str(s) for folder in folders for s in folder.store.steps()}))
+    raise InputError(
+        f"{folders[0].path.parent} has no checkpoint that is whole for all of its "
+        f"{len(folders)} runs (steps found: {kept or 'none'}); train again into another folder"
+    )
+
+
+def _checked(saved: Saved) -> Saved:
+    """A checkpoint whose notes are what a training writes; a folder may come from elsewhere."""
+    notes = saved.notes if isinstance(saved.notes, Mapping) else {}
+    best = notes.get("best")
+    sound = best is None or (
+        isinstance(best, Mapping) and isinstance(best.get("return"), int | float)
+    )
+    for name, least in (("total", 1), ("metrics_bytes", 0)):
+        value = notes.get(name)
+        sound = sound and isinstance(value, int) and least <= value < 2**63
+    if not sound:
+        raise InputError(f"{saved.path} is damaged: its notes are not what a training writes")
+    return saved

@@ -26,9 +26,8 @@ from drspcrl.training.collector import Collector, TrainEvaluator
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.curriculum import Curricula
 from drspcrl.training.folder import RunFolder, check_unused, environment_info, held_new
-from drspcrl.training.loop import ball, make_loop
+from drspcrl.training.loop import ball, finite_members, make_loop, member_parts, put_back
 from drspcrl.training.memory import check_room, choose_devices, estimate
-from drspcrl.training.saving import finite_members, member_parts, put_back
 from drspcrl.training.settings import Settings
 from drspcrl.training.stopping import Stop
 from drspcrl.training.telemetry import Progress, Tracker
