@@ -1,6 +1,6 @@
 """`drspcrl.resume`: continue exactly where a population stopped."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
