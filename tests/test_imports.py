@@ -22,7 +22,7 @@ ORDER = (
 # What may not be said by an order: these know the worlds, the tasks and the policies, no learner.
 NEVER = {
     "evaluation": {"learners", "training", "curricula", "tabular"},
-    "report": {"learners", "training", "evaluation", "envs"},
+    "report": {"training", "evaluation", "envs"},
     "export": {"learners", "training"},
     "tabular": {"learners", "training", "envs"},
     "curricula": {"envs", "worlds"},

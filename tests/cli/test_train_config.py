@@ -6,7 +6,11 @@ import yaml
 import settings_page
 from drspcrl.cli import main
 from drspcrl.cli.train import from_file
+from drspcrl.config.transitions import NOMINAL_MODELS
+from drspcrl.curricula.registry import METHODS
+from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
+from drspcrl.learners.registry import LEARNERS
 from drspcrl.runfolder.runs import read_config, read_run
 from drspcrl.training.settings import specs_of
 
@@ -85,6 +89,9 @@ def test_help_shows_every_number(algorithm, capsys):
         for name in specs_of(algorithm, form):
             assert f"  {name} = " in out
     assert ("  trace = " in out) == (algorithm == "ppo")
+    for parts in (LEARNERS, METHODS, DIVERGENCES, NOMINAL_MODELS):
+        for name, entry in parts.items():
+            assert f"  {name}: {entry.help}\n" in out
 
 
 def test_the_page_is_what_the_components_say():

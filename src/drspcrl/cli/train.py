@@ -88,16 +88,16 @@ class Train(TrainConfig):
 
 
 def settings_help(arguments: Sequence[str]) -> str:
-    """Every number, grouped: of the algorithm and the uncertainty among the arguments, or of all.
+    """The parts by name, and every number: of the algorithm and uncertainty given, or of all.
 
     Args:
         arguments: of the command, `--help` among them.
     """
-    from drspcrl.training.settings import as_text, groups
+    from drspcrl.training.settings import as_text, groups, parts_text
 
     algorithm = _value_of("--algorithm", arguments)
     uncertainty = _value_of("--uncertainty", arguments)
-    return as_text(groups(algorithm, uncertainty))
+    return f"{parts_text()}\n{as_text(groups(algorithm, uncertainty))}"
 
 
 def from_file(arguments: Sequence[str]) -> Train:

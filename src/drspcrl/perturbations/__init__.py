@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 # An environment loads the kinds that it has.
 _EXPORTS = {
-    "PERTURBATIONS": "drspcrl.perturbations.setting",
+    "PERTURBATIONS": "drspcrl.perturbations.registry",
     "ActionDelay": "drspcrl.perturbations.action",
     "ActionNoise": "drspcrl.perturbations.action",
     "ExternalPush": "drspcrl.perturbations.forces",
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
         ObservationNoise,
     )
     from drspcrl.perturbations.physics import PhysicsNoise, PhysicsScale, PhysicsValue
+    from drspcrl.perturbations.registry import PERTURBATIONS
     from drspcrl.perturbations.setting import (
-        PERTURBATIONS,
         Perturbation,
         Setting,
         as_parts,

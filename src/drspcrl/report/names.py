@@ -4,50 +4,45 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from drspcrl.curricula.registry import METHODS
 from drspcrl.display import brief
+from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
+from drspcrl.learners.registry import LEARNERS
+from drspcrl.perturbations.registry import PERTURBATIONS
 from drspcrl.runfolder.runs import FOREIGN, Run
 from drspcrl.variants import Variant, label, parse
 
-METHOD_LABELS = {
-    "vanilla": "Vanilla",
-    "nominal": "Nominal",
-    "probes_only": "Probes only",
-    "fixed": "Fixed",
-    "fixed_radius": "Dom. Rand. (fixed radius)",
-    "linear": "Linear",
-    "domain_randomization": "Dom. Rand.",
-    "random_radius": "Random radius",
-    "accel": "ACCEL",
-    "space": "SPACE",
-    "linear_radius": "Linear √ε",
-    "yoked": "Yoked",
-    "noise_training": "Noise training",
-    "physics_randomization": "Physics rand.",
-    "wr2l": "WR2L",
-    "self_paced": "Self-Paced",
-}
+FOCUS = "self_paced"
+# In the order of tables, the one that a report is about last. In worlds two methods have another
+# name: with a fixed radius, what practitioners call domain randomization; with the paper's random
+# ε, a random radius.
+METHODS_IN_WORLDS = {"fixed": "fixed_radius", "domain_randomization": "random_radius"}
+_LABELS_IN_WORLDS = {"fixed": "Dom. Rand. (fixed radius)", "domain_randomization": "Random radius"}
+
+
+def _method_labels() -> dict[str, str]:
+    labels = {}
+    for method in sorted(METHODS, key=lambda name: name == FOCUS):
+        labels[method] = METHODS[method].label
+        if method in METHODS_IN_WORLDS:
+            labels[METHODS_IN_WORLDS[method]] = _LABELS_IN_WORLDS[method]
+    return labels
+
+
+METHOD_LABELS = _method_labels()
 PERTURBATION_LABELS = {
     "none": ("Nominal", ""),
-    "action": ("Action noise", "p"),
-    "observation": ("Observation noise", "σ"),
-    "environment": ("Physics noise", "δ"),
+    **{name: entry.label.partition(", ")[::2] for name, entry in PERTURBATIONS.items()},
     "worst": ("Worst of the means", "settings"),
 }
-# What two methods are in worlds: with a fixed radius, what practitioners call domain randomization;
-# with the paper's random ε, a random radius.
-METHODS_IN_WORLDS = {"fixed": "fixed_radius", "domain_randomization": "random_radius"}
 SETTING_SYMBOLS = {"pacing": "α", "rate": "λ", "epsilon_budget": "ε", "epsilon_start": "ε₀"}
-BALL_LABELS = {"kl": "KL", "chi2": "χ²", "tv": "TV", "cvar": "CVaR", "wasserstein": "W₂"}
+BALL_LABELS = {name: entry.label for name, entry in DIVERGENCES.items()}
 ALGORITHM_LABELS = {
-    "ppo": "PPO",
-    "sac": "SAC",
-    "ddpg": "DDPG",
-    "td3": "TD3",
+    **{name: entry.label for name, entry in LEARNERS.items()},
     FOREIGN: "Trained elsewhere",
 }
 TASK_ORDER = ("HalfCheetah", "Walker2d", "Humanoid", "Hopper")
-FOCUS = "self_paced"
 
 
 @dataclass(frozen=True)
@@ -310,5 +305,6 @@ def _method(method: str, form: str) -> str:
     if method in _WHOLE.get(form, {}):
         return _WHOLE[form][method]
     if method not in _RADIUS:
-        return "a curriculum that is not of this library"
+        own = "a curriculum that is not of this library"
+        return METHODS[method].help if method in METHODS else own
     return f"{_WORLDS if form == 'worlds' else _BALL}; {_RADIUS[method]}"

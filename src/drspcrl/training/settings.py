@@ -14,9 +14,15 @@ from drspcrl.config.curricula import (
 )
 from drspcrl.config.field import Component, Spec
 from drspcrl.config.learners import LearnerSettings, OffPolicySettings
-from drspcrl.config.transitions import ReplayTransitionSettings, TransitionSettings
+from drspcrl.config.transitions import (
+    NOMINAL_MODELS,
+    ReplayTransitionSettings,
+    TransitionSettings,
+)
 from drspcrl.config.worlds import WorldSettings
+from drspcrl.curricula.registry import METHODS
 from drspcrl.display import shown
+from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS, settings_class
 from drspcrl.presets import preset
@@ -231,6 +237,21 @@ def _rows(kind: type[Component], algorithms: list[str]) -> Iterator[Row]:
         if own:
             default += "; " + ", ".join(f"{a} {written(value)}" for a, value in own.items())
         yield Row(name, default, spec.interval, spec.help, spec.shared)
+
+
+def parts_text() -> str:
+    """The parts of each kind that a training may have, for a terminal."""
+    kinds = {
+        "--algorithm NAME": LEARNERS,
+        "--methods NAME": METHODS,
+        "--set divergence=NAME": DIVERGENCES,
+        "--set nominal=NAME": NOMINAL_MODELS,
+    }
+    lines = []
+    for option, parts in kinds.items():
+        lines += [f"{option}, or your own as {parts.own}:"]
+        lines += [f"  {name}: {entry.help}" for name, entry in parts.items()] + [""]
+    return "\n".join(lines)
 
 
 def as_text(found: list[Group]) -> str:
