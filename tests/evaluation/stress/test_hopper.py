@@ -8,7 +8,7 @@ import pytest
 from drspcrl.evaluation.stress import search_worlds, stress
 from drspcrl.policy import load_policy
 
-RUNS = Path(__file__).resolve().parents[3] / "results" / "protocol"
+RUNS = Path(__file__).resolve().parents[3] / "studies" / "results" / "protocol"
 EPISODES, STEPS, FRESH = 2, 200, 100
 
 
