@@ -28,7 +28,7 @@ def runs(synthetic, tmp_path) -> Path:
 def result():
     return stress(
         spiral.act, spiral.Spiral, spiral.WORLDS, limit=0.0,
-        parameters=["gain", "twist"], budget=200, episodes=1, show=None,
+        parameters=["gain", "twist"], budget=320, episodes=1, show=None,
     )  # fmt: skip
 
 

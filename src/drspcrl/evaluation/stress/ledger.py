@@ -7,7 +7,7 @@ beginning and given what is in the list, until it asks for what is not.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,23 @@ import numpy as np
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation.parallel import Progress
-from drspcrl.evaluation.stress.play import Player
 from drspcrl.files import read_text, write_durably
 
 FORMAT_VERSION = 1
 KIND = "drspcrl stress state"
+
+Play = Callable[[np.ndarray, Sequence[int], Progress], tuple[np.ndarray, np.ndarray]]
+"""Plays the same episodes in every world: worlds [n, d] and seeds [K] → returns, diverged [n, K].
+
+`Player.play` is one; whatever else plays worlds must give the same numbers for the same worlds.
+"""
 
 
 class Ledger:
     """Counts episodes and remembers them.
 
     Args:
-        player: plays worlds.
+        play_worlds: plays worlds.
         budget: episodes altogether.
         request: everything that decides the result, as plain data.
         file: where the journal is kept, None for nowhere.
@@ -35,13 +40,14 @@ class Ledger:
 
     def __init__(
         self,
-        player: Player,
+        play_worlds: Play,
         budget: int,
         request: Mapping[str, Any],
         file: Path | None,
         advance: Progress,
     ):
-        self.player, self.budget, self._file, self._advance = player, budget, file, advance
+        self._play_worlds, self.budget = play_worlds, budget
+        self._file, self._advance = file, advance
         self._request = json.loads(json.dumps(request))
         self._plays: list[dict[str, Any]] = []
         self._replayed = 0
@@ -60,7 +66,7 @@ class Ledger:
         self.played += len(points) * len(seeds)
         if self._replayed < len(self._plays):
             return self._replay(points, seeds)
-        returns, lost = self.player.play(points, seeds, self._advance)
+        returns, lost = self._play_worlds(points, seeds, self._advance)
         self._replayed += 1
         self._plays.append(_entry(points, seeds, returns, lost))
         self._save()
@@ -76,7 +82,7 @@ class Ledger:
                 "or --overwrite to begin again"
             )
         if self._replayed == 0:  # the policy and the environment may be others by now
-            again, _ = self.player.play(points, seeds, lambda steps, episodes=1: None)
+            again, _ = self._play_worlds(points, seeds, lambda steps, episodes=1: None)
             if not np.array_equal(again, returns):
                 raise InputError(
                     f"the episodes in {self._file} go differently now, so the policy or the "

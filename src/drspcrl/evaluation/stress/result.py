@@ -12,6 +12,7 @@ from drspcrl.statistics import Estimate
 
 FORMAT_VERSION = 1
 KIND = "drspcrl stress"
+_FURTHER = 1.02  # what is further than this is said
 
 
 @dataclass(frozen=True)
@@ -21,18 +22,25 @@ class Found:
     Attributes:
         point: the world, in tolerances, [d].
         distance: how far it is from the simulator.
-        searched: mean return over the search's own episodes, which flatters the search.
-        fresh: mean return over episodes that the search never saw, with its interval.
+        fresh: mean return over episodes that had no part in choosing it, with its interval.
+        above: how far that is above the limit, episode by episode, with its interval.
         share: what is left of the nominal return in those episodes, 1 for all of it.
         diverged: of those episodes, how many the simulator could not finish.
     """
 
     point: np.ndarray
     distance: float
-    searched: float
     fresh: Estimate
+    above: Estimate
     share: float
     diverged: int
+
+    @property
+    def verdict(self) -> str:
+        """Whether it fails by those episodes: `fails`, `holds`, or `undecided`."""
+        if self.above.high < 0 or (not self.above.has_interval and self.above.value < 0):
+            return "fails"
+        return "holds" if self.above.low >= 0 else "undecided"
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,8 @@ class StressResult:
         worst: the worst world found within the radius.
         alone: how far each parameter may go alone.
         episodes: how many were played.
+        searched: how far away the search's own episodes put the nearest failing world.
+        complete: whether all that seemed to fail nearer could be played again.
     """
 
     space: Space
@@ -58,6 +68,8 @@ class StressResult:
     worst: Found
     alone: tuple[Side, ...]
     episodes: int
+    searched: float | None = None
+    complete: bool = True
 
     def record(self) -> dict[str, Any]:
         """Everything as plain data, as `stress.json` holds it."""
@@ -69,6 +81,8 @@ class StressResult:
             "nominal": _estimate(self.nominal),
             "limit_return": self.limit,
             "nearest": None if self.nearest is None else self._found(self.nearest),
+            "searched_distance": self.searched,
+            "all_nearer_played_again": self.complete,
             "worst": self._found(self.worst),
             "alone": [self._alone(k) for k in range(self.space.size)],
         }
@@ -87,8 +101,9 @@ class StressResult:
         return {
             "distance": found.distance,
             "values": values,
-            "search_return": found.searched,
             "return": _estimate(found.fresh),
+            "above_limit": _estimate(found.above),
+            "verdict": found.verdict,
             "share_of_nominal": found.share,
             "diverged": found.diverged,
         }
@@ -148,12 +163,35 @@ class StressResult:
     def _warnings(self) -> list[str]:
         lost = [f.diverged for f in (self.nearest, self.worst) if f is not None and f.diverged]
         notes = [f"the simulation diverged in {sum(lost)} of these episodes; a return ends there"]
-        lines = notes if lost else []
-        if self.nearest is not None and self.nearest.fresh.low >= self.limit:
-            lines.append(
-                "with fresh episodes the nearest failing world does not fail: give more --episodes"
+        return [*self._doubts(), *(notes if lost else [])]
+
+    def _doubts(self) -> list[str]:
+        """Where the search's episodes and the others do not agree."""
+        more = "give more --episodes and --budget"
+        doubts = []
+        if self.nearest is None and self.searched is not None:
+            doubts.append(
+                f"one that seemed to fail {self.searched:.3g} tolerances away does not fail with "
+                f"other episodes, nor does what lies behind it; {more}"
             )
-        return lines
+        if self.nearest is not None and self.nearest.verdict == "holds":
+            doubts.append(f"with fresh episodes the nearest failing world does not fail: {more}")
+        if self.nearest is not None and self.nearest.verdict == "undecided":
+            doubts.append(
+                f"fresh episodes leave open whether it fails: it is near the limit; {more}"
+            )
+        near, first = self.nearest, self.searched
+        if near is not None and first is not None and near.distance > _FURTHER * first:
+            doubts.append(
+                f"the search's own {self.info['question']['episodes']} episodes put it at "
+                f"{first:.3g}; other episodes fail only here"
+            )
+        if not self.complete:
+            doubts.append(
+                "not all parameters that seem to fail nearer alone could be played again: give "
+                "more --budget"
+            )
+        return doubts
 
     def _rows(self) -> list[str]:
         within = f"worst within {self.info['question']['within']:g}"

@@ -99,11 +99,6 @@ class Search:
         self.means += means.tolist()
         return means
 
-    def mean_of(self, point: np.ndarray) -> float:
-        """The mean return that a world had."""
-        apart = np.abs(np.array(self.points) - point).max(axis=1)
-        return self.means[int(np.argmin(apart))]
-
     def cost(self, worlds: int) -> int:
         """Episodes that so many worlds take."""
         return worlds * len(self.seeds)

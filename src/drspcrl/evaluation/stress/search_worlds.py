@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,12 @@ from drspcrl.evaluation.stress.search import (
     SCAN,
     SHARE_ALONE,
     Search,
-    Side,
     axes_of,
     linear_guess,
     population,
 )
 from drspcrl.evaluation.stress.space import SHAPES, Space, select
+from drspcrl.evaluation.stress.verify import COST, POINTS, Verified, Verifier, verify
 from drspcrl.files import write_durably
 from drspcrl.statistics import mean_interval
 from drspcrl.versions import versions_of
@@ -98,9 +98,13 @@ class Question:
 
     def limit_return(self, nominal: float) -> float:
         """The return below which a world fails, where the nominal one is this."""
+        return float(self.limits(np.array([nominal]))[0])
+
+    def limits(self, nominal: np.ndarray) -> np.ndarray:
+        """The same for each episode [K], with the limit of their mean as its mean."""
         if self.least is not None:
-            return float(self.least)
-        return nominal - (1 - self.limit) * abs(nominal)
+            return np.full(nominal.shape, float(self.least))
+        return nominal * (1 - (1 - self.limit) * np.sign(nominal.mean()))
 
     def check_nominal(self, nominal: float) -> None:
         """Raise an `InputError` if the policy fails in the simulator already."""
@@ -133,10 +137,13 @@ RESULT, STATE = "stress.json", "stress-state.json"
 FRESH = 100
 """Most episodes that a found world is played again with."""
 _FEWEST_FRESH = 8
-_REPLAYED = FINALISTS + 3  # finalists; then nominal, worst and nearest
+_CONFIRMED = 3  # nominal, worst and nearest
+_REPLAYED = FINALISTS + 1 + _CONFIRMED  # finalists, the nearest one of them
+SHARE_NEAREST, SHARE_RAYS = 1 / 2, 1 / 6
+"""Of what is left beside the least that each part takes; the rest is the worst world's."""
 _SIMULATIONS_IN_PROCESS = 32
 _WARM_UP_STEPS, _WARM_UP_ENVS, _WARM_UP_SEED = 2000, 8, 0x756E6974
-_SEARCHED, _FRESH, _FINAL = range(3)  # which of a search's sets of episodes
+_SEARCHED, _FRESH, _FINAL, _VERIFIED = range(4)  # which of a search's sets of episodes
 _PACKAGES = ("drspcrl", "gymnasium", "mujoco", "numpy", "cmaes")
 
 
@@ -217,8 +224,8 @@ def stress(
         player = Player(batch, actor, space, width, steps, clip)
         file = None if folder is None else folder / STATE
         with progress(budget, f"stress {info['env']}", show) as advance:
-            ledger = Ledger(player, budget, {**info, "clip": clip}, file, advance)
-            result = _search(question, ledger, info)
+            ledger = Ledger(player.play, budget, {**info, "clip": clip}, file, advance)
+            result = _search(question, space, ledger, info)
             _close_progress(ledger, advance)
     finally:
         batch.close()
@@ -237,57 +244,83 @@ def write_result(result: StressResult, folder: Path, plot: bool) -> None:
     write_durably(folder / RESULT, (text + "\n").encode())
 
 
-def _search(question: Question, ledger: Ledger, info: Mapping[str, Any]) -> StressResult:
-    """Nominal, alone, nearest, worst; then what was found with fresh episodes."""
-    space = ledger.player.space
+def _search(
+    question: Question, space: Space, ledger: Ledger, info: Mapping[str, Any]
+) -> StressResult:
+    """Nominal, alone, nearest, worst; each played again with episodes that chose none of them."""
     seeds = _seeds(question.seed, _SEARCHED, question.episodes)
-    origin = np.zeros((1, space.size))
-    nominal = float(ledger.play(origin, seeds)[0].mean())
+    nominal = float(ledger.play(np.zeros((1, space.size)), seeds)[0].mean())
     question.check_nominal(nominal)
     limit = question.limit_return(nominal)
     search = Search(space, ledger, seeds, nominal, limit, question.reach, question.seed)
-    search.points, search.means = [origin[0]], [nominal]
-    fresh = _fresh(question.budget)
-    kept = _REPLAYED * fresh
-    sides = search.alone(int(SHARE_ALONE * question.budget))
-    nearest = search.nearest(sides, (ledger.left - kept) // 2)
-    lead = linear_guess(sides, space.size) if nearest is None else nearest
+    search.points, search.means = [np.zeros(space.size)], [nominal]
+    again = _seeds(question.seed, _VERIFIED, _again(question))
+    kept = _REPLAYED * _fresh(question.budget) + POINTS * len(again)
+    most = question.budget - _least_rest(question, space)
+    sides = search.alone(min(int(SHARE_ALONE * question.budget), most))
+    spare = ledger.left - kept - (1 + COST) * len(again)
+    first = search.nearest(sides, int(SHARE_NEAREST * spare))
+    lead = linear_guess(sides, space.size) if first is None else first
+    verifier = Verifier.begin(space, ledger, again, question.limits)
+    verified = verify(
+        verifier, first, sides, question.reach, COST * len(again) + int(SHARE_RAYS * spare)
+    )
     finalists = search.worst(question.within, lead, ledger.left - kept)
-    finals, _ = ledger.play(finalists, _seeds(question.seed, _FINAL, fresh))
-    worst = finalists[np.argmin(finals.mean(axis=1))]
-    return _confirmed(question, search, info, tuple(sides), nearest, worst)
+    worst, verified = _worst_of(question, finalists, verified, verifier)
+    seen = None if first is None else float(space.distance(first))
+    return _confirmed(question, space, ledger, info, verified, worst, seen)
+
+
+def _worst_of(
+    question: Question, finalists: np.ndarray, verified: Verified, verifier: Verifier
+) -> tuple[np.ndarray, Verified]:
+    """The worst of the finalists and the nearest failing world; it may be nearer than that."""
+    space, ledger, nearest = verifier.space, verifier.ledger, verified.nearest
+    if nearest is not None and space.distance(nearest) <= question.within:
+        finalists = np.vstack([finalists, nearest])
+    seeds = _seeds(question.seed, _FINAL, _fresh(question.budget))
+    worst = finalists[np.argmin(ledger.play(finalists, seeds)[0].mean(axis=1))]
+    near = question.reach if nearest is None else float(space.distance(nearest))
+    if space.distance(worst) < near:
+        last = question.budget - _CONFIRMED * len(seeds)
+        closer = verifier.inwards(worst, last)
+        verified = verified if closer is None else replace(verified, nearest=closer)
+    return worst, verified
 
 
 def _confirmed(
     question: Question,
-    search: Search,
+    space: Space,
+    ledger: Ledger,
     info: Mapping[str, Any],
-    sides: tuple[Side, ...],
-    nearest: np.ndarray | None,
+    verified: Verified,
     worst: np.ndarray,
+    seen: float | None,
 ) -> StressResult:
-    """What was found, played with episodes that the search never saw."""
-    space, ledger = search.space, search.ledger
+    """What was found, played with episodes that chose nothing."""
+    nearest = verified.nearest
     points = [np.zeros(space.size), worst, *(() if nearest is None else (nearest,))]
     seeds = _seeds(question.seed, _FRESH, _fresh(question.budget))
     returns, lost = ledger.play(np.array(points), seeds)
-    nominal = mean_interval(returns[0])
+    nominal, limits = mean_interval(returns[0]), question.limits(returns[0])
 
     def found(k: int) -> Found:
         fresh, distance = mean_interval(returns[k]), float(space.distance(points[k]))
         share = 1 - (nominal.value - fresh.value) / abs(nominal.value) if nominal.value else 0.0
-        mean = search.mean_of(points[k])
-        return Found(points[k], distance, mean, fresh, share, int(lost[k].sum()))
+        above = mean_interval(returns[k] - limits)
+        return Found(points[k], distance, fresh, above, share, int(lost[k].sum()))
 
     return StressResult(
         space,
         {**info, "versions": versions_of(_PACKAGES)},
         nominal,
-        question.limit_return(nominal.value),
+        float(limits.mean()),
         None if nearest is None else found(2),
         found(1),
-        sides,
+        verified.sides,
         ledger.played,
+        seen,
+        verified.complete,
     )
 
 
@@ -297,7 +330,12 @@ def _close_progress(ledger: Ledger, advance: Progress) -> None:
 
 
 def _fresh(budget: int) -> int:
-    return max(_FEWEST_FRESH, min(FRESH, budget // 40))
+    return max(_FEWEST_FRESH, min(FRESH, budget // 50))
+
+
+def _again(question: Question) -> int:
+    """Episodes of the worlds on a ray that is played again."""
+    return max(_FEWEST_FRESH, _fresh(question.budget) // 3, question.episodes)
 
 
 def _seeds(seed: int, which: int, count: int) -> list[int]:
@@ -310,17 +348,9 @@ def _check_budget(question: Question, space: Space) -> None:
     """Refuse a budget that does not reach for one generation of everything."""
     generation = population(space.size)
     axes = len(axes_of(space, question.reach))
-    # Scan and one halving of each parameter may take no more than their share.
-    alone = axes * (len(SCAN) + 1)
-    rest = 1 + 2 * (2 + 2 * len(RAY) + generation + POLISH * len(RAY) + space.size)
-    rest += LEADS + RUNS
-    worlds = alone + rest
-    needed = max(
-        question.episodes * worlds + _REPLAYED * _FEWEST_FRESH,
-        int(np.ceil(question.episodes * alone / SHARE_ALONE)),
-    )
-    while needed < question.episodes * worlds + _REPLAYED * _fresh(needed):
-        needed = question.episodes * worlds + _REPLAYED * _fresh(needed)
+    needed = 1
+    while needed < (least := _least_budget(replace(question, budget=needed), space, axes)):
+        needed = least
     if question.budget < needed:
         raise InputError(
             f"a budget of {question.budget} episodes is too small for one generation of "
@@ -328,6 +358,23 @@ def _check_budget(question: Question, space: Space) -> None:
             f"directions; give at least {needed}, fewer episodes for each world (episodes), or "
             "fewer parameters"
         )
+
+
+def _least_budget(question: Question, space: Space, axes: int) -> int:
+    """Episodes for one generation of everything, where this many decide how often is replayed."""
+    # Scan and one halving of each parameter may take no more than their share.
+    alone = question.episodes * axes * (len(SCAN) + 1)
+    return max(alone + _least_rest(question, space), math.ceil(alone / SHARE_ALONE))
+
+
+def _least_rest(question: Question, space: Space) -> int:
+    """Episodes for one generation of everything but the parameters alone."""
+    generation = population(space.size)
+    nearest = 2 + 2 * len(RAY) + generation + POLISH * len(RAY) + space.size
+    worst = LEADS + generation + RUNS
+    spare = max(nearest / SHARE_NEAREST, worst / (1 - SHARE_NEAREST - SHARE_RAYS))
+    again = (1 + COST + POINTS) * _again(question) + _REPLAYED * _fresh(question.budget)
+    return again + math.ceil(question.episodes * (1 + spare))
 
 
 def _batch_size(env: Env, question: Question, space: Space, threads: int) -> tuple[int, int]:
