@@ -14,7 +14,7 @@ STATE = "stress-state.json"
 
 
 def search(out, policy=spiral.act, **options):
-    settings = {"budget": 320, "episodes": 1, "limit": 0.0, "show": None} | options
+    settings = {"budget": 400, "episodes": 1, "limit": 0.0, "show": None} | options
     return stress(
         policy, spiral.Spiral, spiral.WORLDS, parameters=["gain", "twist"], out=out, **settings
     )
@@ -58,8 +58,8 @@ def test_a_finished_search_is_told_again_without_playing_it(straight, monkeypatc
 
 def test_a_changed_search_is_refused(straight):
     folder, _ = straight
-    with pytest.raises(InputError, match=r"another search \(budget 320 → 330, limit 0.0 → 0.5\)"):
-        search(folder, budget=330, limit=0.5)
+    with pytest.raises(InputError, match=r"another search \(budget 400 → 410, limit 0.0 → 0.5\)"):
+        search(folder, budget=410, limit=0.5)
 
 
 def test_a_changed_policy_is_noticed(straight):
