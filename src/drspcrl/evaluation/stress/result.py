@@ -182,10 +182,9 @@ class StressResult:
             )
         near, first = self.nearest, self.searched
         if near is not None and first is not None and near.distance > _FURTHER * first:
-            doubts.append(
-                f"the search's own {self.info['question']['episodes']} episodes put it at "
-                f"{first:.3g}; other episodes fail only here"
-            )
+            own = self.info["question"]["episodes"]
+            who = "own episode puts" if own == 1 else f"own {own} episodes put"
+            doubts.append(f"the search's {who} it at {first:.3g}; other episodes fail only here")
         if not self.complete:
             doubts.append(
                 "not all parameters that seem to fail nearer alone could be played again: give "
