@@ -232,7 +232,7 @@ class StressResult:
 
 def _rule(question: Mapping[str, Any]) -> str:
     if question["least"] is not None:
-        return "as told with --least"
+        return "given with --least"
     return f"nominal − {1 - question['limit']:.0%} of its size"
 
 
