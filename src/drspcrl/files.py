@@ -12,7 +12,8 @@ import os
 import re
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from drspcrl.errors import InputError
@@ -210,6 +211,17 @@ def aside_in(folder: Path) -> Path:
 def is_aside(name: str) -> bool:
     """Whether a name is one of `aside_in`, or what an earlier version gave a file aside."""
     return bool(_ASIDE.fullmatch(name) or _EARLIER.fullmatch(name))
+
+
+@contextmanager
+def mark(folder: Path) -> Iterator[Path]:
+    """A file in a folder for as long as the context lasts: whoever sees it sees this folder."""
+    aside, descriptor = _begin_aside(folder)
+    try:
+        yield aside
+    finally:
+        aside.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def remove_asides(folder: Path) -> None:

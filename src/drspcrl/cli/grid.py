@@ -35,10 +35,16 @@ class Grid:
     """Episodes for each setting of the evaluation, instead of the grid's."""
     time_limit: Duration = None
     """Stop everything with checkpoints after this time: seconds, or a text such as 9m or 1h30m."""
-    engine: Literal["local"] = "local"
-    """What runs the populations: processes of this machine."""
+    engine: Literal["local", "ray"] = "local"
+    """What runs the populations: processes of this machine, or tasks on a Ray cluster."""
+    address: str | None = None
+    """The Ray cluster: host:port of its head, or auto on one of its machines; RAY_ADDRESS unless
+    given, and without that this machine alone."""
+    storage: str | None = None
+    """A folder that every machine sees, for checkpoints, where not all of them see --out; without
+    it they travel through Ray's object store."""
     jobs: int = 1
-    """Populations at a time."""
+    """Populations at a time, on each machine."""
     retries: int = 2
     """How often a population that fails is tried again, after the others, before it is given up."""
     max_members: int | None = None
@@ -48,7 +54,8 @@ class Grid:
     device: Literal["auto", "cpu", "gpu"] = "auto"
     """Where to learn; auto takes a GPU if JAX finds one."""
     threads: int = 0
-    """Threads for the physics of each population, 0 for a fair share of all cores."""
+    """Threads for the physics of each population, and its cores on a cluster; 0 for a fair share of
+    a machine's."""
     evaluate: bool = True
     """Evaluate finished runs; --no-evaluate only trains, the same command without it evaluates."""
     report: bool = True
@@ -109,7 +116,7 @@ class Grid:
         from drspcrl.experiments.cost import bytes_of
         from drspcrl.experiments.run import Options
 
-        same = ("only", "engine", "jobs", "retries", "time_limit", "max_members", "device")
-        same += ("threads", "evaluate", "report", "rate", "nodes", "trust")
+        same = ("only", "engine", "address", "storage", "jobs", "retries", "time_limit")
+        same += ("max_members", "device", "threads", "evaluate", "report", "rate", "nodes", "trust")
         memory = None if self.memory is None else bytes_of(self.memory)
         return Options(**{name: getattr(self, name) for name in same}, memory=memory)

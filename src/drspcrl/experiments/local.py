@@ -7,11 +7,12 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from drspcrl.experiments.cost import available_memory
 from drspcrl.experiments.engine import Engine, Outcome, Task
 from drspcrl.files import make_folder, open_regular
 from drspcrl.training.stopping import Stop
@@ -22,19 +23,94 @@ _PATIENCE = 60.0  # seconds beyond the time limit before a piece is told once mo
 
 
 @dataclass(frozen=True)
-class _Running:
+class Child:
+    """A process that works at a task, and keeps an eye on whoever started it.
+
+    It reads its task from its standard input; when whoever started it is gone, however it went, the
+    input ends and the process stops with a checkpoint.
+    """
+
     task: Task
     process: subprocess.Popen[str]
     log: Path
     log_start: int
     begun: float
 
+    @classmethod
+    def start(
+        cls,
+        task: Task,
+        program: Sequence[str] = WORKER,
+        environment: Mapping[str, str] = os.environ,
+    ) -> "Child":
+        """Start it; what it prints goes to the log of its piece."""
+        log = Path(task.out) / LOGS / f"{task.piece}.log"
+        make_folder(log.parent)
+        with os.fdopen(open_regular(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
+            start = file.seek(0, os.SEEK_END)
+            process = subprocess.Popen(
+                program,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
+                env=environment,
+                # Ctrl-C in a terminal reaches a whole group; it is passed on once, by us.
+                start_new_session=True,
+            )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it is gone already; its outcome will say so
+            process.stdin.write(json.dumps(asdict(task)) + "\n")
+            process.stdin.flush()
+        return cls(task, process, log, start, time.monotonic())
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return self.process.poll() is not None
+
+    def stop(self) -> None:
+        """Ask it to stop with a checkpoint."""
+        self.process.terminate()
+
+    def end(self) -> None:
+        """Have it stop, and wait for that."""
+        if not self.ended:
+            self.stop()
+            self.process.wait()
+
+    def outcome(self) -> Outcome:
+        """Wait for its end: its own words, or why it has none."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        told = self.process.stdout.read()  # to its end, which is the process's
+        code = self.process.wait()
+        self.process.stdout.close()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        seconds = time.monotonic() - self.begun
+        try:
+            found = json.loads(told)
+            return Outcome(self.task.piece, found["status"], str(found["error"]), seconds)
+        except (ValueError, KeyError, TypeError):
+            pass
+        if code == -signal.SIGTERM:
+            return Outcome(self.task.piece, "interrupted", "ended by SIGTERM", seconds)
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        last = _last_line(self.log, self.log_start)
+        return Outcome(self.task.piece, "failed", f"{how}: {last}" if last else how, seconds)
+
+
+def shared_gpu(jobs: int) -> dict[str, str]:
+    """The environment, in which JAX takes a fair share of a GPU unless the user says otherwise."""
+    environment = dict(os.environ)
+    if jobs > 1:  # alone it takes three quarters
+        environment.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.75 / jobs:.3f}")
+    return environment
+
 
 class LocalEngine(Engine):
     """Starts a process for each task, a few at a time.
-
-    Each process reads its task from its standard input and keeps an eye on it: when the grid is
-    gone, however it went, the input ends and the process stops with a checkpoint.
 
     Args:
         jobs: how many at a time.
@@ -44,10 +120,16 @@ class LocalEngine(Engine):
 
     def __init__(self, jobs: int, stop: Stop, program: Sequence[str] = WORKER):
         self._jobs, self._stop, self._program = jobs, stop, program
+        self.threads = 0 if jobs == 1 else max(1, _cores() // jobs)
+
+    def memory(self, device: str) -> float | None:
+        """See `Engine`."""
+        found = available_memory(device)
+        return None if found is None else found / self._jobs
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """See `Engine`."""
-        waiting, running = deque(tasks), list[_Running]()
+        waiting, running = deque(tasks), list[Child]()
         told = False
         try:
             while running or (waiting and not self._stop.now):
@@ -57,71 +139,29 @@ class LocalEngine(Engine):
                 if not told and (self._stop.signal is not None or self._overdue()):
                     told = True
                     for one in running:
-                        one.process.terminate()
-                for one in [one for one in running if one.process.poll() is not None]:
+                        one.stop()
+                for one in [one for one in running if one.ended]:
                     running.remove(one)
-                    yield _outcome(one)
+                    yield one.outcome()
                 time.sleep(0.05)
         finally:
             for one in running:
-                one.process.terminate()
+                one.stop()
             for one in running:
-                _outcome(one)
+                one.outcome()
 
     def _overdue(self) -> bool:
         left = self._stop.left
         return left is not None and left < -_PATIENCE
 
-    def _start(self, task: Task) -> _Running:
-        log = Path(task.out) / LOGS / f"{task.piece}.log"
-        make_folder(log.parent)
+    def _start(self, task: Task) -> Child:
         task = replace(task, time_limit=self._stop.left)
-        with os.fdopen(open_regular(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
-            start = file.seek(0, os.SEEK_END)
-            process = subprocess.Popen(
-                self._program,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
-                env=self._environment(),
-                # Ctrl-C in a terminal reaches a whole group; it is passed on once, by us.
-                start_new_session=True,
-            )
-        assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it is gone already; its outcome will say so
-            process.stdin.write(json.dumps(asdict(task)) + "\n")
-            process.stdin.flush()
-        return _Running(task, process, log, start, time.monotonic())
-
-    def _environment(self) -> dict[str, str]:
-        environment = dict(os.environ)
-        if self._jobs > 1:  # JAX takes three quarters of a GPU unless told
-            share = f"{0.75 / self._jobs:.3f}"
-            environment.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", share)
-        return environment
+        return Child.start(task, self._program, shared_gpu(self._jobs))
 
 
-def _outcome(one: _Running) -> Outcome:
-    """What an ended process leaves: its own words, or why it has none."""
-    assert one.process.stdin is not None
-    assert one.process.stdout is not None
-    told = one.process.stdout.read()  # to its end, which is the process's
-    code = one.process.wait()
-    one.process.stdout.close()
-    with suppress(BrokenPipeError):
-        one.process.stdin.close()
-    seconds = time.monotonic() - one.begun
-    try:
-        found = json.loads(told)
-        return Outcome(one.task.piece, found["status"], str(found["error"]), seconds)
-    except (ValueError, KeyError, TypeError):
-        pass
-    if code == -signal.SIGTERM:
-        return Outcome(one.task.piece, "interrupted", "ended by SIGTERM", seconds)
-    how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    last = _last_line(one.log, one.log_start)
-    return Outcome(one.task.piece, "failed", f"{how}: {last}" if last else how, seconds)
+def _cores() -> int:
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable is not None else os.cpu_count() or 1
 
 
 def _last_line(log: Path, start: int) -> str:

@@ -100,11 +100,13 @@ class Manifest:
         out: the grid's folder.
         pieces: by name, in the order of the grid.
         suite: name of the suite whose results make a run evaluated.
+        storage: a folder elsewhere that has the checkpoints; None where the run folders have them.
     """
 
     out: Path
     pieces: dict[str, Piece] = field(default_factory=dict)
     suite: str = ""
+    storage: str | None = None
     _journal: str = field(default="", init=False, repr=False)
     _saved: tuple[float, float] = field(default=(-math.inf, 0.0), init=False, repr=False)
 
@@ -129,6 +131,9 @@ class Manifest:
             entries = content["pieces"] if version == FORMAT_VERSION else []
             entries = _with_journal(entries, out / JOURNAL, content.get("journal"))
             pieces = [_piece(entry, trust) for entry in entries]
+            storage = content.get("storage")
+            if not isinstance(storage, str | None):
+                raise InputError(f"its storage is {shown(storage)}")
         except KeyError as error:
             raise _damaged(path, f"it lacks {brief(error, 100)}") from None
         except (OSError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
@@ -138,7 +143,7 @@ class Manifest:
                 f"{path} has format_version {shown(version)}, and this drspcrl reads "
                 f"{FORMAT_VERSION}; use the drspcrl that made it, or another --out"
             )
-        return cls(out, {piece.name: piece for piece in pieces})
+        return cls(out, {piece.name: piece for piece in pieces}, storage=storage)
 
     @classmethod
     @contextmanager
@@ -167,11 +172,27 @@ class Manifest:
         begun = time.monotonic()
         self._journal = secrets.token_hex(8)
         content = {"format_version": FORMAT_VERSION, "journal": self._journal}
+        content |= {} if self.storage is None else {"storage": self.storage}
         pieces = [_entry(piece) for piece in self.pieces.values()]
         text = json.dumps({**content, "pieces": pieces}, indent=1)
         write_durably(self.out / MANIFEST, text.encode() + b"\n")
         remove_own(self.out / JOURNAL)
         self._saved = (time.monotonic(), time.monotonic() - begun)
+
+    def keep_in(self, storage: str | None) -> None:
+        """Note where checkpoints are; what the file says of that is not followed, but asked for.
+
+        Raises:
+            InputError: runs that are not trained have checkpoints elsewhere than is said.
+        """
+        given = None if storage is None else str(Path(storage).absolute())
+        begun = any(piece.begun and not piece.trained for piece in self.pieces.values())
+        if begun and self.storage not in (None, given):
+            raise InputError(
+                f"the checkpoints of this grid are in {brief(self.storage)}; give --storage with "
+                "that folder"
+            )
+        self.storage = given
 
     def put(self, piece: Piece) -> None:
         """Note a piece, so that it is known whatever becomes of this process."""

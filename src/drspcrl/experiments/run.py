@@ -1,8 +1,8 @@
 """Run a grid: every piece as far as it goes, whatever becomes of the others."""
 
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from drspcrl.runfolder.runs import check_uncertainty
 from drspcrl.training.config import DEVICES
 from drspcrl.training.stopping import Stop
 
-ENGINES = {"local": LocalEngine}
+ENGINES = ("local", "ray")
 REPORT = "report"
 _MOST = 1_000_000  # of jobs, threads and the like
 _SLOWEST = 1e-3  # steps per second
@@ -36,7 +36,10 @@ class Options:
     Attributes:
         only: which runs, as texts such as `env=Hopper` or `seeds=0,1`; all where empty.
         engine: what runs the pieces.
-        jobs: pieces at a time.
+        address: of the Ray cluster; this machine alone unless given.
+        storage: a folder that every machine of the cluster sees, for checkpoints, where they do not
+            see the grid's.
+        jobs: pieces at a time, on each machine.
         retries: how often a piece that fails is tried again before it is given up.
         time_limit: seconds after which everything stops with checkpoints, None for no limit.
         max_members: the most runs of one population, None for as many as fit.
@@ -53,6 +56,8 @@ class Options:
 
     only: tuple[str, ...] = ()
     engine: str = "local"
+    address: str | None = None
+    storage: str | None = None
     jobs: int = 1
     retries: int = 2
     time_limit: float | None = None
@@ -76,7 +81,7 @@ class Options:
                 )
         if self.rate is not None and not _SLOWEST <= self.rate < float("inf"):
             raise InputError(f"rate is {shown(self.rate)}; give steps per second above 0")
-        for name, allowed in (("engine", tuple(ENGINES)), ("device", DEVICES)):
+        for name, allowed in (("engine", ENGINES), ("device", DEVICES)):
             if getattr(self, name) not in allowed:
                 value = getattr(self, name)
                 raise InputError(f"{name} is {shown(value)}; choose one of {', '.join(allowed)}")
@@ -128,7 +133,8 @@ def plan_grid(grid: Grid, out: Path | None, options: Options) -> list[str]:
             memory=options.memory or nodes.memory or available_memory(nodes.table),
             device=nodes.table,
         )
-    words = manifest.follow(grid, selection, _most_members(grid, options))
+    memory = LocalEngine(options.jobs, Stop(None)).memory(options.device)
+    words = manifest.follow(grid, selection, _most_members(grid, options, memory))
     if (manifest.out / LOCK_FILE).exists() and out is not None:
         words.append("a grid is at work here: what it trains now is shown as interrupted")
     # What this folder's pieces took says nothing about other machines.
@@ -159,18 +165,23 @@ def run_grid(
     """
     load_suite(grid.evaluation.suite)
     check_uncertainty(out, grid.uncertainty)
-    selection, most = parse_selection(options.only, grid.populations), _most_members(grid, options)
+    selection = parse_selection(options.only, grid.populations)
     if options.report:
         check_target(out / REPORT)
     trust = (*grid.code, *options.trust)
-    with Stop(options.time_limit) as stop, Manifest.held(out, trust) as manifest:
+    with (
+        Stop(options.time_limit) as stop,
+        _engine(options, stop) as engine,
+        Manifest.held(out, trust) as manifest,
+    ):
+        most = _most_members(grid, options, engine.memory(options.device))
         for line in manifest.follow(grid, selection, most):
             say(line)
+        manifest.keep_in(options.storage)
         manifest.save()
         pieces = _wanted(manifest, selection)
         waiting = [piece for piece in pieces if not _done(piece, options.evaluate)]
         say(f"{len(pieces) - len(waiting)} of {len(pieces)} pieces are done already")
-        engine = ENGINES[options.engine](options.jobs, stop)
         Conductor(manifest, grid, options, engine, stop, say).run(waiting)
         pieces = [manifest.pieces[piece.name] for piece in pieces]
         if options.report and not stop.now:
@@ -202,7 +213,7 @@ class Conductor:
             for outcome in self._engine.run([self._task(piece) for piece in pieces]):
                 piece = self._note(outcome)
                 self._tell(piece, outcome, attempt)
-                if piece.state == "failed":
+                if piece.state == "failed" and outcome.status != "lost":
                     failed.append(piece)
             if self._stop.now or not failed:
                 return
@@ -210,13 +221,12 @@ class Conductor:
 
     def _task(self, piece: Piece) -> Task:
         options = self._options
-        threads = options.threads
-        if threads == 0 and options.jobs > 1:
-            threads = max(1, _cores() // options.jobs)
+        threads = options.threads or self._engine.threads
         machine: dict[str, Any] = {"device": options.device, "threads": threads}
         evaluation = asdict(self._grid.evaluation) if options.evaluate else None
         out = str(self._manifest.out.absolute())
-        return Task(piece.name, piece.population.plain(), out, machine, evaluation)
+        plain, storage = piece.population.plain(), self._manifest.storage
+        return Task(piece.name, plain, out, machine, evaluation, storage=storage)
 
     def _note(self, outcome: Outcome) -> Piece:
         piece = self._manifest.pieces[outcome.piece]
@@ -224,6 +234,8 @@ class Conductor:
             over = ("diverged", "evaluated")
             runs = {run: s if s in over else "running" for run, s in piece.runs.items()}
             piece = replace(piece, runs=runs, attempts=piece.attempts + 1, error="")
+        elif outcome.status == "lost":  # it begins again by itself
+            piece = self._manifest.look(piece)
         else:
             stopped = outcome.status == "interrupted" and self._stop.now
             error = "" if stopped or outcome.status == "done" else outcome.error or "stopped"
@@ -236,6 +248,9 @@ class Conductor:
         if outcome.status == "running":
             self._say(f"{piece.name}: {counted(piece.population.size, 'run')} begin or continue")
             return
+        if outcome.status == "lost":
+            self._say(f"{piece.name}: begins again elsewhere: {outcome.error}")
+            return
         line = f"{piece.name}: {piece.state} after {duration(outcome.seconds)}"
         if diverged := sum(state == "diverged" for state in piece.runs.values()):
             line += f", {counted(diverged, 'run')} diverged"
@@ -246,20 +261,21 @@ class Conductor:
         self._say(line)
 
 
-def _most_members(grid: Grid, options: Options) -> dict[str, int]:
-    """How many members one population of each group may have."""
-    memory = options.memory
-    if memory is None and (found := available_memory(options.device)) is not None:
-        memory = found / options.jobs
+def _engine(options: Options, stop: Stop) -> AbstractContextManager[Engine]:
+    if options.engine == "local":
+        return nullcontext(LocalEngine(options.jobs, stop))
+    from drspcrl.experiments.ray_engine import RayEngine
+
+    return RayEngine(stop, options.jobs, options.address, options.device, options.threads)
+
+
+def _most_members(grid: Grid, options: Options, found: float | None) -> dict[str, int]:
+    """How many members one population of each group may have, with so much memory as was found."""
+    memory = found if options.memory is None else options.memory
     return {
         population.group: members_that_fit(population, memory, options.max_members)
         for population in grid.populations
     }
-
-
-def _cores() -> int:
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable is not None else os.cpu_count() or 1
 
 
 def _wanted(manifest: Manifest, selection: Selection) -> list[Piece]:

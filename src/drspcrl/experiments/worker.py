@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -17,12 +18,12 @@ from typing import Any
 
 from drspcrl.display import brief
 from drspcrl.errors import InputError
+from drspcrl.experiments.carrying import bring, patient_lock
 from drspcrl.experiments.engine import Outcome
 from drspcrl.experiments.population import Population
-from drspcrl.experiments.states import OVER, run_state
+from drspcrl.experiments.states import OVER, check_origin, run_state
 from drspcrl.files import refuse_links
 
-_PATIENCE = 120.0  # seconds for whoever still writes a run folder
 # What commands write into a run folder; hidden files are locks and what systems leave anywhere.
 _WRITTEN = re.compile(
     r"run\.json|config\.yaml|metrics\.csv|policy(-best)?\.safetensors|checkpoint|\..+"
@@ -63,6 +64,8 @@ def _train_and_evaluate(task: Mapping[str, Any], begun: float) -> str | None:
     def left() -> float | None:
         return None if limit is None else limit - (time.monotonic() - begun)
 
+    if task.get("storage") is not None:
+        _bring_from(Path(task["storage"]), out, population)
     folders = [out / run for run in population.folders()]
     if any(run_state(folder, "") not in OVER for folder in folders):
         if (seconds := left()) is not None and seconds <= 0:
@@ -75,6 +78,22 @@ def _train_and_evaluate(task: Mapping[str, Any], begun: float) -> str | None:
     finished = [folder for folder in folders if run_state(folder, "") == "finished"]
     threads = int(task["machine"].get("threads", 0))
     return _evaluate(finished, task["evaluation"], threads, left, (population.env,))
+
+
+def _bring_from(storage: Path, out: Path, population: Population) -> None:
+    """Take up what is further in the storage than here.
+
+    Raises:
+        InputError: the storage cannot be seen, or holds a run of another training.
+    """
+    if not storage.is_dir():
+        raise InputError(
+            f"storage {storage} is no folder on {socket.gethostname()}; give one that every "
+            "machine sees"
+        )
+    for run in population.folders():
+        check_origin(storage / run, population)
+    bring(storage, out, population.folders())
 
 
 def _train(
@@ -109,7 +128,7 @@ def _can_resume(folders: list[Path]) -> bool:
         refuse_links(folder)
     with ExitStack() as stack:
         for folder in there:
-            stack.callback(_lock(folder).release)
+            stack.callback(patient_lock(folder).release)
         alive = [f for f in folders if run_state(f, "") != "diverged"]
         steps = [set(Store(folder).steps()) for folder in alive]
         if len(there) == len(folders) and steps and set.intersection(*steps):
@@ -141,20 +160,6 @@ def _refuse_foreign(folder: Path) -> None:
             f"{folder} has no usable checkpoint and would be begun again, but holds "
             f"{brief(sorted(foreign)[0])}, which is no part of a run; move that away"
         )
-
-
-def _lock(folder: Path) -> Any:
-    """Hold a run folder; a process whose grid has just died needs a moment to leave it."""
-    from drspcrl.runfolder.checkpoint import FolderLock
-
-    end = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            return FolderLock(folder)
-        except InputError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.5)
 
 
 def _evaluate(

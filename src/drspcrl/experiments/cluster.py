@@ -1,0 +1,249 @@
+"""A Ray cluster: how it is reached, what its machines have, and work at a folder on one of them.
+
+Nothing of Ray is imported before a cluster is asked for. A machine that sees a folder works in it;
+one that does not works at a copy on a disk of its own, and what it writes is carried back.
+"""
+
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drspcrl.display import brief, shown
+from drspcrl.errors import InputError
+from drspcrl.experiments.carrying import Copy, Packer
+from drspcrl.files import mark
+
+SCRATCH = "DRSPCRL_SCRATCH"
+"""The environment variable of a machine that names the folder to work in; it then always does."""
+
+LOSSES = 10
+"""How often work begins again because the machine or process it was on is gone."""
+
+_ANSWER = 5.0  # seconds for a cluster to answer
+_ABANDONED = 60.0  # seconds after which a scratch folder without an owner is removed
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What one machine of a cluster has.
+
+    Attributes:
+        name: Ray's name of it.
+        cores: cores.
+        gpus: GPUs.
+        memory: bytes that Ray gives to tasks.
+    """
+
+    name: str
+    cores: float
+    gpus: float
+    memory: float
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """The module `ray`, connected to a cluster, which is left at the end.
+
+    Args:
+        address: `host:port` of the head, or `auto` for the cluster that this machine is part of;
+            unless given the environment's RAY_ADDRESS, or this machine alone.
+
+    Raises:
+        InputError: Ray is missing, or no cluster answers.
+    """
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    _check_address(address)
+    ray = _imported(alone=address == "local")
+    if ray.is_initialized():
+        yield ray
+        return
+    options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "error"}
+    if address == "local":
+        options |= {"include_dashboard": False}
+    try:
+        ray.init(**options)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        reason = brief(" ".join(str(error).split()), 300)
+        raise InputError(
+            f"the Ray cluster at {shown(address)} cannot be joined: {reason}; start one on this "
+            "machine with ray start, or leave --address out to use this machine alone"
+        ) from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _imported(alone: bool) -> Any:
+    """Ray, which tells nobody anything; a cluster of this machine alone listens to it alone."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if alone:
+        os.environ.setdefault("RAY_enable_metrics_collection", "0")
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # 127.0.0.1 as its address
+    # The choice of what a task without a GPU sees; unset, every worker warns about it.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise InputError(
+            "--engine ray needs Ray, which is not installed here; pip install 'drspcrl[ray]', or "
+            "use --engine local"
+        ) from None
+    return ray
+
+
+def _check_address(address: str) -> None:
+    """Refuse what is no address, and one where nobody answers, which Ray would wait for.
+
+    Raises:
+        InputError: saying so.
+    """
+    if address in ("auto", "local"):
+        return
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdecimal() or "/" in address:
+        raise InputError(
+            f"address is {shown(address)}; give host:port of the cluster's head, e.g. "
+            "10.0.0.1:6379, or auto, on a machine that is part of the cluster"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise InputError(
+            f"no Ray cluster answers at {shown(address)}: {error}; start its head with ray start "
+            "--head, or leave --address out to use this machine alone"
+        ) from None
+
+
+def machines(ray: Any) -> list[Machine]:
+    """The machines of the cluster that have cores for tasks."""
+    found = []
+    for node in ray.nodes():
+        has = node["Resources"]
+        if node["Alive"] and has.get("CPU", 0) >= 1:
+            memory = has.get("memory", float("inf"))
+            found.append(Machine(node["NodeID"], has["CPU"], has.get("GPU", 0.0), memory))
+    return found
+
+
+@contextmanager
+def workplace(out: Path, sign: str) -> Iterator[tuple[Path, bool]]:
+    """Where a machine works, and whether that is the folder itself.
+
+    Args:
+        out: the folder.
+        sign: a file in it, by which it is recognised.
+
+    Raises:
+        OSError: the disk takes no folder.
+    """
+    if not os.environ.get(SCRATCH) and os.path.lexists(sign):
+        yield out, True
+        return
+    from drspcrl.runfolder.checkpoint import FolderLock
+
+    base = Path(os.environ.get(SCRATCH) or f"{tempfile.gettempdir()}/drspcrl-{os.getuid()}")
+    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if base.stat().st_uid != os.getuid():
+        raise InputError(f"{base} belongs to somebody else; set {SCRATCH} to a folder of your own")
+    _remove_abandoned(base)
+    folder = Path(tempfile.mkdtemp(prefix="work-", dir=base))
+    lock = FolderLock(folder)
+    try:
+        yield folder, False
+    finally:
+        lock.release()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned(base: Path) -> None:
+    """Remove what killed workers left, whose processes are gone."""
+    from drspcrl.runfolder.checkpoint import FolderLock
+
+    for folder in base.glob("work-*"):
+        with ExitStack() as stack:
+            try:
+                if time.time() - folder.stat().st_mtime < _ABANDONED:
+                    continue
+                for held in [folder, *(file.parent for file in folder.rglob(".lock"))]:
+                    stack.callback(FolderLock(held).release)
+            except (InputError, OSError):
+                continue  # somebody is there
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def at_folders(
+    ray: Any, folders: Sequence[Path], function: Callable[[Path, int], Any], threads: int = 0
+) -> Iterator[tuple[Path, Any]]:
+    """Apply a function to folders on the cluster, one task each.
+
+    Args:
+        ray: the module, connected.
+        folders: where the function reads, and where what it writes belongs.
+        function: of the folder, or a copy of it without checkpoints, and a number of threads.
+        threads: cores for each; 0 for a fair share of all.
+
+    Yields:
+        Each folder with what the function gave, or the exception that it raised, as they come.
+    """
+    there = machines(ray)
+    least = int(min((machine.cores for machine in there), default=1))
+    share = int(sum(machine.cores for machine in there)) // max(1, len(folders))
+    cores = min(threads or max(1, share), least)
+    remote = ray.remote(max_retries=LOSSES, num_cpus=cores)(_at_folder)
+    common = Path(os.path.commonpath(folders)) if folders else Path()
+    with mark(common) as sign:
+        waiting = {}
+        for folder in folders:
+            packer = Packer(folder.parent, [folder.name], checkpoints=False)
+            offer = [ray.put(message) for message in packer.pack()]
+            waiting[remote.remote(function, str(folder), str(sign), offer, cores)] = folder
+        try:
+            while waiting:
+                (ready,), _ = ray.wait(list(waiting))
+                yield waiting[ready], _result(ray, ready, waiting.pop(ready))
+        finally:
+            for left in waiting:
+                ray.cancel(left)
+
+
+def _result(ray: Any, ready: Any, folder: Path) -> Any:
+    try:
+        result, written = ray.get(ready)
+    except ray.exceptions.RayTaskError as error:
+        return error.cause
+    except ray.exceptions.RayError as error:
+        return InputError(f"its machine was lost {LOSSES} times: {reason_of(error)}")
+    for message in written:
+        Copy(folder.parent, [folder.name]).take(message)
+    return result
+
+
+def _at_folder(
+    function: Callable[[Path, int], Any], folder: str, sign: str, offer: list[Any], cores: int
+) -> tuple[Any, list[Mapping[str, Any]]]:
+    """On a machine of the cluster: what a function gives, and what it wrote into a copy."""
+    import ray
+
+    with workplace(Path(folder), sign) as (place, shared):
+        if shared:
+            return function(place, cores), []
+        name = Path(folder).name
+        for message in map(ray.get, offer):
+            Copy(place, [name]).take(message)
+        (place / name).mkdir(exist_ok=True)
+        packer = Packer(place, [name], checkpoints=False)
+        packer.skip()  # what is there already need not be carried back
+        return function(place / name, cores), list(packer.pack())
+
+
+def reason_of(error: BaseException) -> str:
+    """The first sentence of what Ray says."""
+    return brief(" ".join(str(error).split()).split(". ")[0], 200)
