@@ -1,9 +1,10 @@
 """The command `evaluate`."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -12,6 +13,7 @@ from drspcrl.cli.say import say
 if TYPE_CHECKING:
     from drspcrl.evaluation import Suite
     from drspcrl.evaluation.folders import RunResult
+    from drspcrl.evaluation.parallel import Spread
 
 POLICY_FILES = {"last": "policy.safetensors", "best": "policy-best.safetensors"}
 
@@ -57,6 +59,11 @@ class Evaluate:
     """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
     jobs: int = 0
     """Processes to share runs and threads among, 0 for one per core; nor on this."""
+    engine: Literal["local", "ray"] = "local"
+    """Where runs are evaluated: on this machine, or on a Ray cluster."""
+    address: str | None = None
+    """The Ray cluster: host:port of its head, or auto on one of its machines; RAY_ADDRESS unless
+    given, and without that this machine alone."""
     trust: tuple[str, ...] | None = None
     """What may run code: environments of the runs as my_module:My-v0, policies they name as
     my_module:function; alone, the files given as --policy and --normalizer."""
@@ -87,12 +94,21 @@ class Evaluate:
         from drspcrl.evaluation import evaluate_runs
         from drspcrl.policy import load_policy
 
-        yield from evaluate_runs(
-            self._runs(), load_policy, self._suite(), self.episodes, self.seed,
-            policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
-            deterministic=not self.stochastic, threads=self.threads, jobs=self.jobs,
-            show="lines", trust=self.trust or (),
-        )  # fmt: skip
+        runs, suite = self._runs(), self._suite()
+        with self._spread() as spread:
+            yield from evaluate_runs(
+                runs, load_policy, suite, self.episodes, self.seed,
+                policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
+                deterministic=not self.stochastic, threads=self.threads, jobs=self.jobs,
+                show="lines", trust=self.trust or (), spread=spread,
+            )  # fmt: skip
+
+    def _spread(self) -> "AbstractContextManager[Spread | None]":
+        if self.engine == "local":
+            return nullcontext()
+        from drspcrl.experiments.cluster import spread_over
+
+        return spread_over(self.address, self.threads)
 
     def _suite(self) -> "Suite":
         """What is typed here may import a module; what a folder or file says may not."""
@@ -143,6 +159,11 @@ class Evaluate:
             raise InputError(
                 f"--policy is {self.policy!r}; give last or best for runs, or a policy from "
                 "elsewhere: module:function, or a file that Stable-Baselines3 saved (.zip)"
+            )
+        if self.engine != "local":
+            raise InputError(
+                f"--policy {self.policy} is a policy from elsewhere, which is evaluated here; "
+                "leave --engine out"
             )
         if self.dir is not None:
             raise InputError(

@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +14,7 @@ from drspcrl.files import read_bytes
 
 if TYPE_CHECKING:
     from drspcrl.evaluation import Policy
+    from drspcrl.evaluation.stress import StressResult
 
 
 @dataclass(frozen=True)
@@ -66,26 +69,46 @@ class Stress:
     """Begin again where another search's state is there."""
     threads: int = 0
     """Threads to simulate on, 0 for all usable cores; results do not depend on it."""
+    engine: Literal["local", "ray"] = "local"
+    """Where the search runs: on this machine, or on a Ray cluster."""
+    address: str | None = None
+    """The Ray cluster: host:port of its head, or auto on one of its machines; RAY_ADDRESS unless
+    given, and without that this machine alone."""
     trust: tuple[str, ...] | None = None
     """What may run code: the environment of the run as my_module:My-v0, the policy that it names as
     my_module:function; alone, the files given as --policy and --normalizer."""
 
     def run(self) -> None:
         """Search, and print the table."""
-        from drspcrl.evaluation.stress import stress
+        from drspcrl.worlds.declare import read_declared
 
         policy, env, source, folder, worlds = self._subject()
         out = self.out or folder
-        result = stress(
-            policy, env, worlds if self.worlds is None else self.worlds,
+        search = partial(
+            _search, policy=policy, env=env, trust=self.trust or (), source=source,
+            worlds=worlds if self.worlds is None else read_declared(self.worlds)[0],
             limit=self.limit, least=self.least, within=self.within, reach=self.reach,
             shape=self.shape, parameters=self.parameters, budget=self.budget,
-            episodes=self.episodes, steps=self.steps, seed=self.seed, out=out, plot=self.plot,
-            threads=self.threads, clip=self.clip, overwrite=self.overwrite,
-            show="lines", source=source,
+            episodes=self.episodes, steps=self.steps, seed=self.seed, plot=self.plot,
+            clip=self.clip, overwrite=self.overwrite,
         )  # fmt: skip
+        if self.engine == "local":
+            result = search(out, self.threads, show="lines")
+        else:
+            result = self._on_a_cluster(search, out)
         print(result)
         print(f"wrote {out / 'stress.json'}" + (f" and {out / 'stress.png'}" if self.plot else ""))
+
+    def _on_a_cluster(self, search: "Callable[[Path, int], StressResult]", out: Path):
+        from drspcrl.experiments.cluster import at_folders, connected
+        from drspcrl.files import make_folder
+
+        with connected(self.address) as ray:
+            make_folder(out)
+            ((_, found),) = at_folders(ray, [out.absolute()], search, self.threads)
+        if isinstance(found, BaseException):
+            raise found
+        return found
 
     def _subject(self) -> "tuple[Policy, str, dict[str, Any], Path, Any]":
         """The policy, its task, what to note about it, a folder, and the run's worlds."""
@@ -136,3 +159,21 @@ class Stress:
         digest = hashlib.sha256(read_bytes(file, follow=True)).hexdigest()
         out = Path("stress-output") if in_zoo(given) else folder
         return policy, task, {"name": file.name, "sha256": digest}, out, worlds
+
+
+def _search(
+    out: Path,
+    threads: int,
+    *,
+    policy: "Policy",
+    env: str,
+    trust: tuple[str, ...],
+    show: Literal["lines"] | None = None,
+    **asked: Any,
+) -> "StressResult":
+    """The search, here or on another machine, where modules have to be imported first."""
+    from drspcrl.evaluation.stress import stress
+    from drspcrl.named import import_trusted
+
+    import_trusted(env, trust)
+    return stress(policy, env, out=out, threads=threads, show=show, **asked)

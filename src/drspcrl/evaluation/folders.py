@@ -16,7 +16,14 @@ from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import check_numbers, evaluate_policies
-from drspcrl.evaluation.parallel import Progress, Show, Work, in_processes, processes_for, progress
+from drspcrl.evaluation.parallel import (
+    Progress,
+    Show,
+    Spread,
+    in_processes,
+    processes_for,
+    progress,
+)
 from drspcrl.evaluation.random_return import random_return
 from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
@@ -106,6 +113,7 @@ def evaluate_runs(
     jobs: int = 1,
     show: Show | None = "bar",
     trust: Collection[str] = (),
+    spread: Spread | None = None,
 ) -> Iterator[RunResult]:
     """Evaluate every run at or below a folder, all runs of a task as one batch.
 
@@ -127,6 +135,7 @@ def evaluate_runs(
             `load` must be a function that a new process can import.
         show: How progress is shown.
         trust: Environments of the form `module:Id` whose module may be imported.
+        spread: What shares the runs among other machines, in place of processes here.
 
     Raises:
         InputError: No runs there, or arguments that do not fit.
@@ -146,7 +155,10 @@ def evaluate_runs(
         else:
             by_task.setdefault(found.run.environment, {})[str(folder)] = found
     waiting = [one.run.path for prepared in by_task.values() for one in prepared.values()]
-    if (processes := processes_for(jobs, len(waiting), threads)) > 1:
+    processes = processes_for(jobs, len(waiting), threads)
+    if spread is None and processes > 1:
+        spread = partial(in_processes, processes=processes, threads=threads)
+    if spread is not None:
         work = partial(
             evaluate_runs, load=load, suite=suite, episodes=episodes, seed=seed,
             policy_file=policy_file, overwrite=overwrite, deterministic=deterministic,
@@ -154,9 +166,9 @@ def evaluate_runs(
         )  # fmt: skip
         rows = sum(len(suite.for_task(task).rows) * len(own) for task, own in by_task.items())
         total = rows * episodes
-        title = f"{len(waiting)} runs in {processes} processes"
+        title = f"{len(waiting)} runs, shared out"
         with progress(total, title, show) as advance:
-            yield from _evaluate_shares(waiting, processes, threads, work, advance)
+            yield from _evaluate_shares(spread(waiting, work=work), advance)
         return
     for task, prepared in by_task.items():
         options = {"deterministic": deterministic, "threads": threads, "show": show}
@@ -241,11 +253,9 @@ def _digest(file: Path) -> str:
         raise InputError(f"it has no {file.name}: nothing to evaluate yet") from None
 
 
-def _evaluate_shares(
-    folders: Sequence[Path], processes: int, threads: int, work: Work, advance: Progress
-) -> Iterator[RunResult]:
+def _evaluate_shares(found_elsewhere: Iterator[Any], advance: Progress) -> Iterator[RunResult]:
     """The results of several processes."""
-    for found in in_processes(folders, processes, threads, work):
+    for found in found_elsewhere:
         result = RunResult(found[0], "skipped", found[1]) if isinstance(found, tuple) else found
         if result.table is not None:
             info = result.table.info

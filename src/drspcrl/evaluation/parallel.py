@@ -114,6 +114,9 @@ def _duration(seconds: float) -> str:
 Work = Callable[..., Iterator[Any]]
 """`work(folders, threads=…)`: a result for each folder, with its `path`."""
 
+Spread = Callable[..., Iterator[Any]]
+"""`spread(folders, work=…)`: what `work` gives, or (folder, reason), as they come."""
+
 
 def processes_for(jobs: int, runs: int, threads: int) -> int:
     """How many processes: as many as asked for, 0 for one per core, never more than runs.

@@ -11,12 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
+from drspcrl.evaluation.parallel import Spread, Work
 from drspcrl.experiments.carrying import Copy, Packer
 from drspcrl.files import mark
 
@@ -214,6 +216,28 @@ def at_folders(
                 ray.cancel(left)
 
 
+@contextmanager
+def spread_over(address: str | None, threads: int) -> Iterator[Spread]:
+    """What shares runs that are evaluated among the machines of a cluster; see `at_folders`.
+
+    Raises:
+        InputError: see `connected`.
+    """
+    with connected(address) as ray:
+        yield partial(_evaluated, ray, threads)
+
+
+def _evaluated(ray: Any, threads: int, folders: Sequence[Path], work: Work) -> Iterator[Any]:
+    for folder, found in at_folders(ray, folders, partial(_only_one, work), threads):
+        failed = isinstance(found, BaseException)
+        yield (folder, reason_of(found)) if failed else replace(found, path=folder)
+
+
+def _only_one(work: Work, folder: Path, threads: int) -> Any:
+    (result,) = work([folder], threads=threads)
+    return result
+
+
 def _result(ray: Any, ready: Any, folder: Path) -> Any:
     try:
         result, written = ray.get(ready)
@@ -245,5 +269,7 @@ def _at_folder(
 
 
 def reason_of(error: BaseException) -> str:
-    """The first sentence of what Ray says."""
+    """A line about what went wrong; of what Ray says its first sentence."""
+    if isinstance(error, InputError):
+        return str(error)
     return brief(" ".join(str(error).split()).split(". ")[0], 200)

@@ -83,6 +83,9 @@ class RayEngine(Engine):
         device: where to learn, as in `TrainConfig`.
         threads: cores of one piece; 0 for a machine's, shared among its pieces.
         program: what the processes run, a task's JSON on its input.
+
+    Attributes:
+        failed_on: the machines that each piece has failed on, which its next attempts avoid.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class RayEngine(Engine):
         self._device, self._given, self._program = device, threads, program
         self._attempts = dict[Any, _Attempt]()
         self._losses, self._unfit = Counter[str](), dict[str, str]()
-        self._failed_on = defaultdict[str, set[str]](set)
+        self.failed_on = defaultdict[str, set[str]](set)
         self._asked_to_stop: float | None = None
 
     def __enter__(self) -> "RayEngine":
@@ -158,7 +161,7 @@ class RayEngine(Engine):
             words = f"no machine of the cluster that is fit has {need}"
             yield Outcome(task.piece, "failed", f"{words} ({reasons})" if reasons else words)
             return
-        failed = self._failed_on[task.piece]
+        failed = self.failed_on[task.piece]
         avoided = {*self._unfit, *(failed if set(usable) - failed else ())}
         selector = {"ray.io/node-id": f"!in({','.join(sorted(avoided))})"} if avoided else None
         job = {
@@ -235,7 +238,7 @@ class RayEngine(Engine):
         elif "outcome" in message:
             outcome = Outcome(**message["outcome"])
             if outcome.status == "failed" and attempt.machine is not None:
-                self._failed_on[task.piece].add(attempt.machine)
+                self.failed_on[task.piece].add(attempt.machine)
             yield self._over(attempt, outcome)
         elif attempt.copy is not None:
             attempt.copy.take(message)
