@@ -65,12 +65,21 @@ class Need:
 
 @dataclass
 class _Attempt:
-    """A task that was handed to the cluster; `copy` is what it is carried home to."""
+    """A task that was handed to the cluster.
+
+    Attributes:
+        task: the task.
+        stream: its messages.
+        machine: where it is worked at, None before it begins.
+        copy: what it is carried home to, None where its machine sees the folder.
+        outcome: what has become of it; its machine is tidied up before the stream ends.
+    """
 
     task: Task
     stream: Any
     machine: str | None = None
     copy: Copy | None = None
+    outcome: Outcome | None = None
 
 
 class RayEngine(Engine):
@@ -211,12 +220,12 @@ class RayEngine(Engine):
             message = self._ray.get(next(attempt.stream))
             yield from self._take(attempt, message)
         except StopIteration:
-            yield self._lost(attempt, "its worker ended without a word")
+            yield self._ended(attempt, "its worker ended without a word")
         except (errors.RayTaskError, errors.OutOfMemoryError) as error:
             cause = getattr(error, "cause", None) or error
             yield self._over(attempt, Outcome(piece, "failed", reason_of(cause)))
         except errors.RayError as error:
-            yield self._lost(attempt, reason_of(error))
+            yield self._ended(attempt, reason_of(error))
         except (InputError, OSError) as error:  # of our own disk
             yield self._over(attempt, Outcome(piece, "failed", str(error)))
 
@@ -230,21 +239,23 @@ class RayEngine(Engine):
             yield Outcome(task.piece, "running")
         elif "unfit" in message:
             self._unfit[message["machine"]] = message["unfit"]
-            yield self._over(attempt, Outcome(task.piece, "lost", message["unfit"]))
+            attempt.outcome = Outcome(task.piece, "lost", message["unfit"])
         elif "log" in message:
             log = Path(task.out) / LOGS / f"{task.piece}.log"
             make_folder(log.parent)
             append(log, message["log"])
         elif "outcome" in message:
-            outcome = Outcome(**message["outcome"])
-            if outcome.status == "failed" and attempt.machine is not None:
-                self.failed_on[task.piece].add(attempt.machine)
-            yield self._over(attempt, outcome)
+            attempt.outcome = Outcome(**message["outcome"])
+            if attempt.outcome.status == "failed":
+                self.failed_on[task.piece].add(message["machine"])
         elif attempt.copy is not None:
             attempt.copy.take(message)
 
-    def _lost(self, attempt: _Attempt, reason: str) -> Outcome:
+    def _ended(self, attempt: _Attempt, reason: str) -> Outcome:
+        """What a stream that has ended, or was lost, means."""
         piece = attempt.task.piece
+        if attempt.outcome is not None:
+            return self._over(attempt, attempt.outcome)
         self._losses[piece] += 1
         if self._stop.now:
             return self._over(attempt, Outcome(piece, "interrupted", reason))
