@@ -4,7 +4,10 @@ Whatever comes in between, policies and evaluations equal those of an undisturbe
 byte.
 """
 
+import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +19,7 @@ import numpy as np
 import pytest
 from mini_cluster import MiniCluster, mini_cluster, workers
 
+from drspcrl.cli import main
 from drspcrl.errors import InputError
 from drspcrl.experiments.engine import Outcome, Task
 from drspcrl.experiments.grid import Grid
@@ -103,7 +107,7 @@ def once_trained(grid: Grid, out: Path, act: Callable[[str], None]) -> Callable[
 
     def heard(line: str) -> None:
         piece, _, rest = line.partition(":")
-        if "begin or go on" in rest and not begun:
+        if "begin or continue" in rest and not begun:
             begun.append(piece)
             threading.Thread(target=watch, args=(piece,), daemon=True).start()
 
@@ -183,7 +187,7 @@ def test_a_signal_stops_it_and_the_local_engine_continues(file, grid, straight, 
     driver.send_signal(signal.SIGTERM)
     told, _ = driver.communicate(timeout=300)
     assert driver.returncode == 128 + signal.SIGTERM, told
-    assert "the same command goes on" in told
+    assert "the same command continues" in told
     steps = {path.name for path in tmp_path.glob("*/*/checkpoint/step-*")}
     lines = list[str]()
     assert not run_grid(grid, tmp_path, Options(**SAME), lines.append).failed
@@ -263,3 +267,88 @@ def test_what_no_machine_is_large_enough_for_is_reported(grid, carried, tmp_path
         RayEngine(Stop(None), address=carried.address, device="gpu"),
     ):
         pass
+
+
+FULL = """
+import errno, os, sys
+
+if "drspcrl.experiments.worker" in sys.orig_argv:  # where a piece is worked at
+    made, room = os.write, 100_000
+
+    def write(descriptor, content):
+        global room
+        name = os.readlink(f"/proc/self/fd/{descriptor}")
+        if name.startswith(os.environ["DRSPCRL_SCRATCH"]):
+            room -= len(content)
+            if room < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return made(descriptor, content)
+
+    os.write = write
+"""
+
+
+def test_a_full_disk_on_one_node_costs_that_node_alone(grid, straight, carried, tmp_path):
+    """Two larger nodes, one with a disk that becomes full, for pieces that need two cores."""
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "sitecustomize.py").write_text(FULL)
+    path = f"{modules}:{os.environ.get('PYTHONPATH', '')}"
+    nodes = [carried.add({"PYTHONPATH": path}, cores=2), carried.add(cores=2)]
+    lines = list[str]()
+    summary = on_ray(grid, tmp_path / "out", carried, lines.append, threads=2)
+    for node in nodes:
+        carried.ray.remove_node(node)
+    assert not summary.failed
+    (told,) = [line for line in lines if "begins again elsewhere" in line]
+    assert "No space left on device" in told
+    assert sorted(piece.attempts for piece in summary.pieces) == [1, 2]
+    assert_same(straight, tmp_path / "out")
+
+
+def test_evaluate_and_stress_on_a_cluster(straight, carried, tmp_path, capfd):
+    runs = tmp_path / "runs"
+    shutil.copytree(straight, runs)
+    for file in runs.rglob("evaluation*"):
+        file.unlink()
+    cluster = ["--engine", "ray", "--address", carried.address]
+    evaluate = ["evaluate", str(runs), "--suite", "noise", "--episodes", "2"]
+    assert main([*evaluate, *cluster]) == 0
+    assert capfd.readouterr().out.count("evaluated /") == 4
+    assert_same(straight, runs)
+    assert main([*evaluate, *cluster]) == 0
+    assert capfd.readouterr().out.count("kept /") == 4
+    run = sorted(runs.glob("*/*-s3"))[0]
+    asked = ["stress", str(run), "--budget", "300", "--parameters", "sensor", "--episodes", "2"]
+    found = []
+    for options in (
+        ["--out", str(tmp_path / "here")],
+        ["--out", str(tmp_path / "there"), *cluster],
+    ):
+        code = main([*asked, *options])
+        found.append((code, {f.name: f.read_bytes() for f in Path(options[1]).glob("stress.json")}))
+    assert found[0] == found[1]
+    assert found[0][0] == 0, capfd.readouterr().err
+    assert found[0][1]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_a_restarted_head_and_a_shared_folder(file, grid, straight, tmp_path):
+    """Nodes that see the grid's folder; the cluster ends with its head, and another begins."""
+    port, out = free_port(), tmp_path / "out"
+    with mini_cluster(tmp_path / "first", 2, carried=False, port=port) as cluster:
+        driver = begin(file, out, cluster)
+        cluster.ray.remove_node(cluster.ray.head_node, allow_graceful=False)
+        told, _ = driver.communicate(timeout=300)
+        assert driver.returncode not in (0, 2), told
+    with mini_cluster(tmp_path / "second", 2, carried=False, port=port) as cluster:
+        act = once_trained(grid, out, kill_worker)
+        summary = on_ray(grid, out, cluster, act)
+    assert not summary.failed
+    assert any("going on at step" in p.read_text() for p in (out / "logs").iterdir())
+    assert_same(straight, out)

@@ -331,7 +331,7 @@ def carry_out(job: Mapping[str, Any], offer: Sequence[Any], desk: Any) -> Iterat
     about = {"machine": ray.get_runtime_context().get_node_id()}
     try:
         with workplace(Path(task.out), job["sign"]) as (place, shared):
-            if reason := _unfit(job, None if shared else place):
+            if reason := unfit(job, None if shared else place):
                 yield {"unfit": f"{host} {reason}", **about}
                 return
             yield {"running": host, "shared": shared, **about}
@@ -345,7 +345,7 @@ def carry_out(job: Mapping[str, Any], offer: Sequence[Any], desk: Any) -> Iterat
         yield {"unfit": f"{host} cannot be worked on: {error}", **about}
 
 
-def _unfit(job: Mapping[str, Any], place: Path | None) -> str:
+def unfit(job: Mapping[str, Any], place: Path | None) -> str:
     """Why a task cannot be worked at here; nothing if it can."""
     own = versions_of(_PACKAGES)
     for name, version in job["versions"].items():

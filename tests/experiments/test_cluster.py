@@ -1,0 +1,128 @@
+"""What is known of a cluster without one: addresses, a missing Ray, and where a machine works."""
+
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from drspcrl.cli import main
+from drspcrl.errors import InputError
+from drspcrl.experiments.cluster import SCRATCH, Machine, connected, workplace
+from drspcrl.experiments.ray_engine import Need, unfit
+from drspcrl.files import mark
+from drspcrl.runfolder.checkpoint import FolderLock
+from drspcrl.versions import versions_of
+
+
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    os.environ.pop("RAY_ADDRESS", None)
+    os.environ.pop(SCRATCH, None)
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nobody answers."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{one.getsockname()[1]}"
+
+
+def test_a_missing_ray_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"pip install 'drspcrl\[ray\]', or use --engine local"):
+        connected(None).__enter__()
+
+
+@pytest.mark.parametrize("address", ["ray://head:10001", "head", ":6379", "head:port", "head:"])
+def test_what_is_no_address_is_refused(address):
+    with pytest.raises(InputError, match="give host:port of the cluster's head"):
+        connected(address).__enter__()
+
+
+def test_an_address_of_the_environment_counts(monkeypatch, nobody):
+    os.environ["RAY_ADDRESS"] = nobody
+    with pytest.raises(InputError, match=f"no Ray cluster answers at '{nobody}'"):
+        connected(None).__enter__()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["grid", "quick", "--out", "OUT"],
+        ["evaluate", "RUNS"],
+        ["stress", "zoo:Hopper-ppo-vanilla", "--out", "OUT"],
+    ],
+)
+def test_every_command_says_so_in_one_line(command, nobody, tmp_path, capsys):
+    runs = Path(__file__).parents[2] / "zoo"
+    given = [str(tmp_path / "out") if word == "OUT" else word for word in command]
+    given = [str(runs) if word == "RUNS" else word for word in given]
+    assert main([*given, "--engine", "ray", "--address", nobody]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no Ray cluster answers" in line
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_machine_that_sees_a_folder_works_in_it(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+    with mark(out) as sign:
+        with workplace(out, str(sign)) as (place, shared):
+            assert shared
+            assert place == out
+        os.environ[SCRATCH] = str(tmp_path / "scratch")
+        with workplace(out, str(sign)) as (place, shared):
+            assert not shared
+            assert place.parent == tmp_path / "scratch"
+            (place / "file").write_text("kept")
+        assert not place.exists()
+    assert not list(out.iterdir())
+    del os.environ[SCRATCH]
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with workplace(out, str(sign)) as (place, shared):
+        assert not shared
+        assert place.parent == tmp_path / f"drspcrl-{os.getuid()}"
+
+
+def test_what_killed_workers_left_is_removed(tmp_path):
+    os.environ[SCRATCH] = str(tmp_path)
+    old = time.time() - 1000
+    for name in ("work-left", "work-held", "work-new", "mine"):
+        (tmp_path / name / "run").mkdir(parents=True)
+    lock = FolderLock(tmp_path / "work-held" / "run")
+    for name in ("work-left", "work-held", "mine"):
+        os.utime(tmp_path / name, (old, old))
+    with workplace(tmp_path / "out", "nothing") as (place, _):
+        names = {entry.name for entry in tmp_path.iterdir()}
+        assert names == {"work-held", "work-new", "mine", place.name}
+    lock.release()
+
+
+def test_placement_by_need():
+    machine = Machine("a", cores=16, gpus=1, memory=2e9)
+    assert Need(16, 1.0, 2_000_000_000, 0).fits(machine)
+    for need in (Need(17, 0, 0, 0), Need(1, 2.0, 0, 0), Need(1, 0, 3_000_000_000, 0)):
+        assert not need.fits(machine)
+    assert str(Need(8, 0.5, 2**30, 0)) == "8 cores, 0.5 GPU and 1 GiB of memory"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, ""),
+        ({"versions": {"mujoco": "0.1"}}, "has mujoco .*, and the grid is run with 0.1"),
+        ({"disk": 10**18}, "free in .*, of .* needed"),
+        ({"task": {"storage": "/no/such/folder"}}, "does not see the storage /no/such/folder"),
+    ],
+)
+def test_a_machine_that_is_not_fit_says_why(tmp_path, change, reason):
+    import re
+
+    job = {"versions": versions_of(["mujoco"]), "disk": 1, "task": {"storage": None}, **change}
+    assert re.search(f"{reason}$", unfit(job, tmp_path))
+    assert bool(unfit(job, tmp_path)) == bool(reason)
