@@ -25,6 +25,7 @@ BENCHMARKS = {
     "robust_cost": "Robust updates beside plain ones",
     "worlds_cost": "Training in worlds beside plain training",
     "checkpoint": "Checkpoints of a run of a million steps",
+    "grid_engines": "Grids with Ray beside grids without",
 }
 PACKAGES = ("drspcrl", "jax", "mujoco", "gymnasium", "numpy", "scipy")
 

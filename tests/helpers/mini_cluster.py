@@ -42,7 +42,7 @@ class MiniCluster:
 
     @property
     def address(self) -> str:
-        return self.ray.address
+        return str(self.ray.address)
 
     def add(self, environment: Mapping[str, str] | None = None, cores: int = 1) -> Any:
         """A node, in an environment of its own."""

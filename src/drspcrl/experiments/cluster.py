@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +93,12 @@ def _imported(alone: bool) -> Any:
     # The choice of what a task without a GPU sees; unset, every worker warns about it.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
-        import ray
+        return import_module("ray")
     except ImportError:
         raise InputError(
             "--engine ray needs Ray, which is not installed here; pip install 'drspcrl[ray]', or "
             "use --engine local"
         ) from None
-    return ray
 
 
 def _check_address(address: str) -> None:
@@ -254,8 +254,7 @@ def _at_folder(
     function: Callable[[Path, int], Any], folder: str, sign: str, offer: list[Any], cores: int
 ) -> tuple[Any, list[Mapping[str, Any]]]:
     """On a machine of the cluster: what a function gives, and what it wrote into a copy."""
-    import ray
-
+    ray: Any = import_module("ray")
     with workplace(Path(folder), sign) as (place, shared):
         if shared:
             return function(place, cores), []

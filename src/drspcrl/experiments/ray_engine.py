@@ -15,6 +15,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +154,20 @@ class RayEngine(Engine):
                 if self._stop.now:
                     queue.clear()
                     yield from self._end_all()
+                there = machines(self._ray) if queue else []
                 while queue:
-                    yield from self._submit(queue.popleft(), signs)
+                    yield from self._submit(queue.popleft(), signs, there)
                 for attempt in self._ready():
                     for heard in self._hear(attempt):
                         queue.extend([attempt.task] if heard.status == "lost" else [])
                         yield heard
 
-    def _submit(self, task: Task, signs: Mapping[str, Path]) -> Iterator[Outcome]:
+    def _submit(
+        self, task: Task, signs: Mapping[str, Path], there: Sequence[Machine]
+    ) -> Iterator[Outcome]:
         """Hand a task to the cluster; it fails where no machine is large enough."""
         need = self._need(task)
-        large = [machine.name for machine in machines(self._ray) if need.fits(machine)]
+        large = [machine.name for machine in there if need.fits(machine)]
         usable = [name for name in large if name not in self._unfit]
         if not usable:
             reasons = "; ".join(self._unfit[name] for name in large)
@@ -325,8 +329,7 @@ def carry_out(job: Mapping[str, Any], offer: Sequence[Any], desk: Any) -> Iterat
     Yields:
         `running` or `unfit` with the machine; what a `Copy` takes; `log`; at last the `outcome`.
     """
-    import ray
-
+    ray: Any = import_module("ray")
     task, host = Task(**job["task"]), socket.gethostname()
     about = {"machine": ray.get_runtime_context().get_node_id()}
     try:
@@ -409,8 +412,7 @@ def _environment(job: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _stopping(desk: Any) -> bool:
-    import ray
-
+    ray: Any = import_module("ray")
     try:
         return ray.get(desk.stopping.remote(), timeout=10.0)
     except ray.exceptions.GetTimeoutError:
