@@ -124,7 +124,7 @@ def loaded_after(statement: str) -> set[str]:
     return set(result.stdout.splitlines()[-1].split())
 
 
-HEAVY = {"jax", "mujoco", "gymnasium", "matplotlib", "plotly", "scipy", "pandas"}
+HEAVY = {"jax", "mujoco", "gymnasium", "matplotlib", "plotly", "scipy", "pandas", "ray"}
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,12 @@ HEAVY = {"jax", "mujoco", "gymnasium", "matplotlib", "plotly", "scipy", "pandas"
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(statement):
     assert not loaded_after(statement) & HEAVY
+
+
+def test_ray_is_loaded_by_its_engine_alone():
+    modules = ("run", "ray_engine", "cluster")
+    for module in modules:
+        assert "ray" not in loaded_after(f"import drspcrl.experiments.{module}")
 
 
 def test_every_exported_name_is_there():
