@@ -231,9 +231,9 @@ print(json.dumps({"piece": task["piece"], "status": status, "error": error}))
 
 
 def scripted(grid: Grid, out: Path, kinds: list[str]) -> list[Task]:
-    (population,) = grid.populations
-    plain = population.plain()
-    return [Task(k, plain, str(out), evaluation={"kind": k}) for k in kinds]
+    (whole,) = grid.populations
+    pairs = zip(kinds, whole.pieces(1), strict=False)
+    return [Task(k, p.plain(), str(out), evaluation={"kind": k}) for k, p in pairs]
 
 
 def ends(engine: RayEngine, tasks: list[Task]) -> dict[str, Outcome]:
