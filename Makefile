@@ -63,7 +63,7 @@ format: $(VENV)/.dev  ## let ruff mend what it can
 bench: $(VENV)/.dev  ## speed beside peers, measured in the same run; writes benchmarks/results.md
 	$(BIN)/python benchmarks/run.py
 
-results: $(VENV)/.core  ## docs/results/results.md, docs/results/claims.md and the README's table, from studies/results/protocol
+results: $(VENV)/.core  ## the pages of docs/results and the README's table, from studies/results/protocol
 	$(BIN)/python studies/results_pages.py
 
 docs: $(VENV)/.docs  ## the documentation site, built strictly, in site/; it opens as a file

@@ -1,4 +1,4 @@
-"""Write docs/results/results.md and claims.md, with their figures, from the digests of runs.
+"""Write results.md, details.md, groups.md and claims.md in docs/results from the digests of runs.
 
 The README's table of results is written again too.
 
@@ -12,7 +12,9 @@ import os
 from pathlib import Path
 
 from protocol_pages.claims_page import claims_page
+from protocol_pages.details_page import details_page
 from protocol_pages.evidence import read_evidence
+from protocol_pages.groups_page import groups_page
 from protocol_pages.readme_table import renewed
 from protocol_pages.results_page import results_page
 
@@ -21,14 +23,16 @@ FIGURES = "protocol-*.png"
 
 
 def write_pages(source: Path, docs: Path) -> None:
-    """Write both pages and their figures; figures of learners that are gone are removed."""
+    """Write the pages and their figures; figures of learners that are gone are removed."""
     evidence = read_evidence(source)
     images, pages = docs / "images", docs / "results"
     for folder in (images, pages):
         folder.mkdir(parents=True, exist_ok=True)
     for figure in images.glob(FIGURES):
         figure.unlink()
-    _replace(pages / "results.md", results_page(evidence, images))
+    _replace(pages / "results.md", results_page(evidence))
+    _replace(pages / "details.md", details_page(evidence, images))
+    _replace(pages / "groups.md", groups_page(evidence))
     _replace(pages / "claims.md", claims_page(evidence))
 
 
@@ -51,7 +55,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
     options = parser.parse_args()
     write_pages(options.source, options.docs)
-    print(f"wrote results.md and claims.md in {options.docs / 'results'}")
+    print(f"wrote results.md, details.md, groups.md and claims.md in {options.docs / 'results'}")
     if options.docs.resolve() == ROOT / "docs":
         write_readme(options.source, ROOT / "README.md")
         print(f"wrote the table of results in {ROOT / 'README.md'}")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drspcrl.display import brief, counted, printable, shown
+from drspcrl.display import Pace, brief, clock, counted, printable, shown
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,25 @@ def test_brief_is_one_line():
 def test_one_is_not_many():
     counts = [counted(n, "run") for n in (0, 1, 2, 1200)]
     assert counts == ["0 runs", "1 run", "2 runs", "1,200 runs"]
+
+
+def test_time_left_forgets_the_beginning():
+    times = iter([60.0, 61.0, 62.0, 120.0, 124.0])
+    pace = Pace(total=100, now=lambda: next(times))
+    assert pace.left(10) is None  # after a minute of compiling, for all that is known
+    assert pace.left(11) == 89  # one a second since
+    assert pace.left(12) == 88
+    # The newer half of the minute since then begins at the report at 62 s: 56 more in 58 s.
+    assert pace.left(68) == pytest.approx(58 * 32 / 56)
+    assert pace.left(100) == 0
+
+
+def test_time_left_is_unknown_where_nothing_moves():
+    times = iter([1.0, 2.0])
+    pace = Pace(total=10, now=lambda: next(times))
+    assert pace.left(5) is None
+    assert pace.left(5) is None
+
+
+def test_a_duration_as_on_a_clock():
+    assert [clock(s) for s in (7.4, 750, 3723)] == ["0:07", "12:30", "1:02:03"]

@@ -18,6 +18,7 @@ except PackageNotFoundError:  # the source folder alone is on the path
 
 # name → module that defines it
 _EXPORTS = {
+    "Callback": "drspcrl.training",
     "InputError": "drspcrl.errors",
     "TrainConfig": "drspcrl.training",
     "evaluate": "drspcrl.evaluation",
@@ -49,6 +50,7 @@ _SUBPACKAGES = (
 )
 
 __all__ = [
+    "Callback",
     "InputError",
     "TrainConfig",
     "__version__",
@@ -104,7 +106,7 @@ if TYPE_CHECKING:
     from drspcrl.evaluation import evaluate
     from drspcrl.evaluation.stress import stress
     from drspcrl.policy import load_policy
-    from drspcrl.training import TrainConfig, resume, train
+    from drspcrl.training import Callback, TrainConfig, resume, train
 
 
 def __getattr__(name: str) -> Any:

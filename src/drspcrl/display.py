@@ -2,6 +2,9 @@
 
 import math
 import reprlib
+import time
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,6 +56,42 @@ def printable(text: object) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 run`, `12 runs`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def clock(seconds: float) -> str:
+    """A duration as on a clock: `0:07`, `12:30`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class Pace:
+    """Estimates the time left from the newer half of the time since the first report.
+
+    What comes before the first report, such as compiling, does not count.
+
+    Args:
+        total: how much there is to do.
+        now: the clock, in seconds.
+    """
+
+    def __init__(self, total: float, now: Callable[[], float] = time.monotonic):
+        self._total, self._now = total, now
+        self._points: deque[tuple[float, float]] = deque()
+        self._begun = 0.0
+
+    def left(self, done: float) -> float | None:
+        """Seconds left where so much is done; None before that can be said."""
+        now, points = self._now(), self._points
+        if not points:
+            self._begun = now
+        points.append((now, done))
+        while len(points) > 2 and points[1][0] <= (self._begun + now) / 2:
+            points.popleft()
+        if done >= self._total:
+            return 0.0
+        then, before = points[0]
+        return (now - then) * (self._total - done) / (done - before) if done > before else None
 
 
 def literal_console() -> "Console":

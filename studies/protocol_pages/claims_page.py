@@ -20,8 +20,8 @@ NOTES = (
     "24.1% is what G gives over action noise alone. The physics parameters it perturbs are not "
     "named, so "
     "environment noise is not like for like. Observation noise is in the family that our nominal "
-    "model trains against, though its levels are not: [Results](results.md) gives every gain "
-    "without it too.\n"
+    "model trains against, though its levels are not: [Results in detail](details.md) gives every "
+    "gain without it too.\n"
 )
 
 

@@ -1,10 +1,12 @@
 """Numbers and tables as Markdown, the same on both pages."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from drspcrl.report.names import perturbation_label
 from drspcrl.report.table import Number, interval_text, value_text
 from drspcrl.statistics import Estimate
+from protocol_pages.evidence import SEVEN, Evidence
 
 NOT_YET = "not yet measured"
 UNDEFINED = "not defined (the best rival's mean is not positive)"
@@ -13,6 +15,23 @@ SYNTHETIC = (
     '!!! danger "Synthetic data"\n'
     "    These runs are made up to test the tools. This page shows no results.\n"
 )
+
+# The groups that the words written by hand are about, and how many seeds they had then.
+SEEDS_READ = {
+    **dict.fromkeys([("sac", "HalfCheetah"), ("sac", "Hopper"), ("ppo", "HalfCheetah")], 5),
+    **dict.fromkeys([("ppo", "Hopper"), ("ppo", "Walker2d")], 5),
+    ("ddpg", "HalfCheetah"): 4,
+}
+
+
+def written(evidence: Evidence, name: str) -> list[str]:
+    """A file written by hand, where the runs are those that it is about."""
+    methods = (*SEVEN, "nominal")
+    have = {g: {evidence.seeds(g, m) for m in methods} for g in evidence.results.runs}
+    meant = have == {group: {seeds} for group, seeds in SEEDS_READ.items()}
+    if not meant or evidence.synthetic:
+        return []
+    return [Path(__file__).with_name(name).read_text(encoding="utf-8")]
 
 
 def percent(estimate: Estimate, n: bool = False) -> str:

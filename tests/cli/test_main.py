@@ -1,5 +1,7 @@
 """The command line: readable help, exit codes, one line for every mistake."""
 
+import subprocess
+
 import pytest
 
 import drspcrl
@@ -77,7 +79,21 @@ def test_the_completion_that_help_tells_of_works(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--tyro-print-completion", "bash"])
     assert not stop.value.code
-    assert "drspcrl" in capsys.readouterr().out
+    script = capsys.readouterr().out
+    assert completed(script, "tr") == ["train"]
+    assert completed(script, "train", "--alg") == ["--algorithm"]
+
+
+def completed(script: str, *words: str) -> list[str]:
+    """What bash offers after `drspcrl` and these words."""
+    line = " ".join(("drspcrl", *words))
+    ask = f"""{script}
+COMP_WORDS=({line}); COMP_CWORD={len(words)}; COMP_LINE="{line}"; COMP_POINT={len(line)}
+$(complete -p drspcrl | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash"], input=ask, capture_output=True, text=True, check=True)
+    return done.stdout.split()
 
 
 def test_help_lists_every_command(capsys):

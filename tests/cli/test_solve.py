@@ -1,6 +1,7 @@
 """`drspcrl solve`: the table, the files, and one clear line for every mistake."""
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -147,4 +148,6 @@ def test_it_tells_how_far_it_is_where_there_is_no_terminal(tmp_path, capsys, mon
     assert told[0] == "solving machine: 8 policies"
     assert told[1].startswith("robust optimum: 1 of 8 policies after ")
     assert told[3].startswith("training nominal, fixed and self-paced: 3 of 8 policies after ")
+    assert all(re.search(r" after \d+s, about \d+:\d\d left$", line) for line in told[2:8])
+    assert "left" not in told[8]
     assert len(told) == 9

@@ -18,7 +18,7 @@ from protocol_pages.sums import gain, part
 from results_pages import ROOT, write_pages
 from synthetic_runs import write_run
 
-PAGES = ("results.md", "claims.md")
+PAGES = ("results.md", "claims.md", "details.md", "groups.md")
 SENSORS_OFF = "self_paced:sensor=0"
 
 
@@ -100,6 +100,19 @@ def test_a_readme_without_marks_stays_as_it_is(partial):
     assert "| SAC, HalfCheetah (2 seeds) |" in readme_table(evidence)
 
 
+def test_the_answer_is_short_and_its_numbers_are_those_behind_it():
+    docs = ROOT / "docs" / "results"
+    answer = (docs / "results.md").read_text(encoding="utf-8").split("\n## ")[0]
+    assert len(answer.split()) < 500
+    details = (docs / "details.md").read_text(encoding="utf-8")
+    for number in ("+22.6% [+11.6, +35.8]", "−12.1% [−21.7, −6.2]", "−10.7% [−19.2, −0.9]"):
+        assert number in answer
+        assert number in details
+    groups = (docs / "groups.md").read_text(encoding="utf-8")
+    assert "gain −10.2% [" in groups  # the one group that the findings name
+    assert "[−9.0, +4.3]" in groups
+
+
 def test_the_committed_digests_stay_small():
     files = [
         file for file in (ROOT / "studies" / "results" / "protocol").rglob("*") if file.is_file()
@@ -126,9 +139,10 @@ def test_the_papers_own_tables_are_recomputed(tmp_path):
 
 
 def test_a_partial_group_says_how_partial_it_is(partial_pages):
-    results, claims = (partial_pages[name] for name in PAGES)
+    results, claims = (partial_pages[name] for name in PAGES[:2])
     assert "| SAC, HalfCheetah | 18 of 45 | partial: fewer than 5 seeds of vanilla" in results
     assert "**4 episodes** for each setting" in results
+    assert "by hand" not in results + partial_pages["details.md"].split("\n## ", 1)[1]
     assert "| SAC, Hopper | 0 of 40 | not yet measured | – |" in results
     rows = claim_rows(claims)
     for number in (1, 3, 4, 5, 6, 8, 9, 10, 11, 12):
@@ -150,7 +164,7 @@ def test_the_gain_is_the_librarys(partial, partial_pages):
         found = headline_gain(chosen).estimate
         ends = f"[{100 * found.low:+.1f}, {100 * found.high:+.1f}], {found.n} runs"
         text = f"{100 * found.value:+.1f}% {ends}".replace("-", "−")
-        assert f"| all 15 settings | {_over(methods)} | {text} |" in partial_pages["results.md"]
+        assert f"| all 15 settings | {_over(methods)} | {text} |" in partial_pages["details.md"]
 
 
 def _over(methods: tuple[str, ...]) -> str:
@@ -158,7 +172,7 @@ def _over(methods: tuple[str, ...]) -> str:
 
 
 def test_sensor_noise_off_has_rows_of_its_own(partial, partial_pages):
-    section = partial_pages["results.md"].split("## Sensor noise off")[1].split("\n## ")[0]
+    section = partial_pages["details.md"].split("## Sensor noise off")[1].split("\n## ")[0]
     scores = read_evidence(partial).results.runs["sac", "HalfCheetah"]
     off, plain = (scores[name].mean() for name in (SENSORS_OFF, "vanilla"))
     row = next(line for line in section.splitlines() if "| all 15 |" in line)
@@ -169,11 +183,11 @@ def test_sensor_noise_off_has_rows_of_its_own(partial, partial_pages):
 
 
 def test_the_papers_group_stands_beside_ours(partial_pages):
-    section = partial_pages["results.md"].split("## SAC, HalfCheetah")[1]
+    section = partial_pages["groups.md"].split("## SAC, HalfCheetah")[1]
     assert section.count("*the paper's*") == 7  # nominal has none
     assert "best of 6 rivals" in section
     assert "| HalfCheetah | Vanilla | paper | 5 | 6497.6 <sub>(406.5)</sub>" in section
-    assert partial_pages["results.md"].count("9,635 ± 1,424") == 1
+    assert partial_pages["details.md"].count("9,635 ± 1,424") == 1
 
 
 def test_a_group_that_lacks_a_method_decides_no_comparison_with_the_best(tmp_path):
@@ -184,8 +198,8 @@ def test_a_group_that_lacks_a_method_decides_no_comparison_with_the_best(tmp_pat
     rows = claim_rows(pages["claims.md"])
     assert all(rows[i][3] == "not yet measured" for i in range(6))
     assert rows[10][3] != "not yet measured"  # over vanilla alone
-    assert "| all 15 settings | the best rival | not yet measured |" in pages["results.md"]
-    assert "| all 15 settings | `vanilla` | not yet measured |" not in pages["results.md"]
+    assert "| all 15 settings | the best rival | not yet measured |" in pages["details.md"]
+    assert "| all 15 settings | `vanilla` | not yet measured |" not in pages["details.md"]
 
 
 def test_runs_of_another_length_are_not_counted(tmp_path):

@@ -51,3 +51,17 @@ def test_the_name_of_a_method_is_no_markup(terminal, monkeypatch):
     told = console.file.getvalue()
     assert r"mine[/b]:X\x1b[2J" in told
     assert "[red]red:X" in told
+
+
+def test_progress_says_how_long_it_takes_without_what_compiling_took():
+    console = display.literal_console()
+    console.file = io.StringIO()
+    clock = iter([100.0, 110.0, 120.0])
+    with Progress(["sac"], 4000, console) as progress:
+        progress._pace = display.Pace(4000, now=lambda: next(clock))
+        progress._shown = -1e9
+        for step in (1000, 2000, 4000):
+            progress.show([{"step": step, "episode_return": 1.0}])
+            progress._shown = -1e9
+    lines = console.file.getvalue().splitlines()
+    assert [line.rpartition("left ")[2] for line in lines] == ["–", "0:20", "done"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from drspcrl.display import shown
+from drspcrl.display import Pace, clock, shown
 from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
 
@@ -161,15 +161,24 @@ def write_points(points: Sequence[FrontierPoint], path: Path) -> None:
 def _progress(console: Console, name: str, total: int) -> Iterator[Callable[[str], None]]:
     """Gives a function to call after each policy, with what it was.
 
-    On a terminal a bar with a clock; elsewhere a line at the start and one every few seconds.
+    On a terminal a bar with the time left; elsewhere a line at the start and one every few
+    seconds.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     if not console.is_terminal:
         yield _lines(name, total)
         return
     text = TextColumn("{task.description}", markup=False)
-    columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    clocks = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    columns = (text, BarColumn(), MofNCompleteColumn(), *clocks)
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(f"solving {name}", total=total)
         yield lambda what: bar.update(task, advance=1, description=what)
@@ -178,15 +187,16 @@ def _progress(console: Console, name: str, total: int) -> Iterator[Callable[[str
 def _lines(name: str, total: int) -> Callable[[str], None]:
     print(f"solving {name}: {total} policies", file=sys.stderr, flush=True)
     begun = latest = time.monotonic()
-    done = 0
+    done, pace = 0, Pace(total)
 
     def advance(what: str) -> None:
         nonlocal latest, done
         done += 1
-        now = time.monotonic()
+        now, seconds = time.monotonic(), pace.left(done)
         if now - latest >= _SECONDS_BETWEEN_LINES:
             latest = now
-            line = f"{what}: {done} of {total} policies after {now - begun:.0f}s"
+            left = f", about {clock(seconds)} left" if seconds else ""
+            line = f"{what}: {done} of {total} policies after {now - begun:.0f}s{left}"
             print(line, file=sys.stderr, flush=True)
 
     return advance

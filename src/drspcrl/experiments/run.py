@@ -1,5 +1,6 @@
 """Run a grid: every piece as far as it goes, whatever becomes of the others."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -208,11 +209,17 @@ class Conductor:
 
     def run(self, pieces: Sequence[Piece]) -> None:
         """Work at pieces; what fails is tried again after the others."""
+        begun, waiting = time.monotonic(), {piece.name: _steps(piece) for piece in pieces}
+        total = sum(waiting.values())
         for attempt in range(self._options.retries + 1):
             failed = []
             for outcome in self._engine.run([self._task(piece) for piece in pieces]):
                 piece = self._note(outcome)
                 self._tell(piece, outcome, attempt)
+                if outcome.status == "done" and waiting.pop(piece.name, 0) and waiting:
+                    left = sum(waiting.values())
+                    seconds = (time.monotonic() - begun) * left / (total - left)
+                    self._say(f"{counted(len(waiting), 'piece')} left: about {duration(seconds)}")
                 if piece.state == "failed" and outcome.status != "lost":
                     failed.append(piece)
             if self._stop.now or not failed:
@@ -276,6 +283,11 @@ def _most_members(grid: Grid, options: Options, found: float | None) -> dict[str
         population.group: members_that_fit(population, memory, options.max_members)
         for population in grid.populations
     }
+
+
+def _steps(piece: Piece) -> int:
+    """How much there is to do, at least one: environment steps of all its runs."""
+    return max(1, piece.population.size * piece.population.steps)
 
 
 def _wanted(manifest: Manifest, selection: Selection) -> list[Piece]:

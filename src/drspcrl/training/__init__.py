@@ -4,14 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
+    "Callback": "drspcrl.training.callbacks",
+    "Episode": "drspcrl.training.callbacks",
+    "Iteration": "drspcrl.training.callbacks",
     "TrainConfig": "drspcrl.training.config",
     "resume": "drspcrl.training.resuming",
     "train": "drspcrl.training.run",
 }
 
-__all__ = ["TrainConfig", "resume", "train"]
+__all__ = ["Callback", "Episode", "Iteration", "TrainConfig", "resume", "train"]
 
 if TYPE_CHECKING:
+    from drspcrl.training.callbacks import Callback, Episode, Iteration
     from drspcrl.training.config import TrainConfig
     from drspcrl.training.resuming import resume
     from drspcrl.training.run import train

@@ -1,6 +1,7 @@
 """Environments of a population: steps and episodes, in training and in evaluations during it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from drspcrl.envs.registry import make
 from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation
 from drspcrl.policy import stretch
-from drspcrl.worlds.episodes import LOGGING, TRAINED, EpisodeWorlds
+from drspcrl.worlds.episodes import LOGGING, ROLES, TRAINED, EpisodeWorlds
 
 # Streams of random numbers that training and its evaluations draw from; four numbers, so that no
 # (seed, setting, episode) of an evaluation afterwards can meet them.
@@ -63,6 +64,17 @@ class Episodes:
         self.steps[:] = 0
 
 
+class EndedEpisode(NamedTuple):
+    """A member's episode that ended; `drspcrl.training.callbacks.Episode` explains the rest."""
+
+    member: int
+    step: int
+    total_reward: float
+    length: int
+    role: str
+    world: dict[str, float]
+
+
 class Collector:
     """Steps the environments of all members together.
 
@@ -80,6 +92,7 @@ class Collector:
         faults: which reading of a member's own environment it was, by member; of the others,
             nobody's environment is to blame.
         steps: environment steps of each member; whoever restores a run says how many there were.
+        ended: episodes that ended, where somebody wants to know; None where nobody does.
 
     Raises:
         InputError: an unknown task, or observations that are not a vector.
@@ -112,6 +125,7 @@ class Collector:
         self.faulty = np.zeros(self.members, bool)
         self.faults: dict[int, str] = {}
         self.steps = 0
+        self.ended: list[EndedEpisode] | None = None
         self._seeds, self._stream = seeds, stream
         self._restarts = 0
 
@@ -210,12 +224,15 @@ class Collector:
             unit_actions = np.nan_to_num(unit_actions)
         actions = stretch(np.clip(unit_actions, -1.0, 1.0), self.low, self.high)
         counted = None if self.worlds is None else self.worlds.role == TRAINED
+        before = None if self.ended is None else self._worlds_now()
         step = self.env.step(actions.reshape(-1, self.action_size))
         self.steps += self.envs
         self._note_faults()
         ended = step.ended
         shape = (self.members, self.envs)
         counted = None if counted is None else counted.reshape(shape)
+        if self.ended is not None and ended.any():
+            self.ended += self._ended_now(ended, step.reward, before)
         self.episodes.include(step.reward.reshape(shape), ended.reshape(shape), counted)
         size = self.observation_size
         flags = 2 * size  # reward, terminated, ended
@@ -230,6 +247,31 @@ class Collector:
         outcome = outcome.reshape(*shape, -1)
         self.faulty |= ~np.isfinite(outcome).all(axis=(1, 2))
         return outcome
+
+    def _worlds_now(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Role and world of each running episode: an environment's next one begins with its end."""
+        if self.worlds is None:
+            return None
+        return self.worlds.role.copy(), self.worlds.features.copy()
+
+    def _ended_now(
+        self,
+        ended: np.ndarray,
+        reward: np.ndarray,
+        worlds: tuple[np.ndarray, np.ndarray] | None,
+    ) -> list[EndedEpisode]:
+        """The episodes that this step ended, before their sums begin again."""
+        found = []
+        for i in np.flatnonzero(ended).tolist():
+            member, number = divmod(i, self.envs)
+            total = float(self.episodes.running[member, number] + reward[i])
+            length = int(self.episodes.steps[member, number]) + 1
+            role, world = ROLES[TRAINED], {}
+            if worlds is not None and self.worlds is not None and self.worlds.active[member]:
+                role = ROLES[worlds[0][i]]
+                world = dict(zip(self.worlds.model.names, worlds[1][i].tolist(), strict=True))
+            found.append(EndedEpisode(member, self.steps, total, length, role, world))
+        return found
 
     def _note_faults(self) -> None:
         """Note whose own environment has just given what is no finite number."""

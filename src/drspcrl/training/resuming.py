@@ -12,6 +12,7 @@ from drspcrl.errors import InputError
 from drspcrl.named import import_trusted, refuse_imports
 from drspcrl.runfolder.checkpoint import Saved, Store
 from drspcrl.runfolder.runs import METRICS_FILE, find_runs, read_config, read_info
+from drspcrl.training.callbacks import Callback, Callbacks
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty, version_changes
 from drspcrl.training.run import Trainer, ask_for_determinism, one_line_for_the_disk
@@ -24,6 +25,7 @@ def resume(
     time_limit: float | str | None = None,
     console: Console | None = None,
     trust: Collection[str] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> tuple[Path, ...]:
     """Continue with what stopped, as if it never had.
 
@@ -36,6 +38,7 @@ def resume(
         time_limit: when to stop again, as in `TrainConfig`; the earlier limit does not count.
         console: where progress is shown, standard output by default.
         trust: methods and environments of the form `module:Name` whose module may be imported.
+        callbacks: your own code after every iteration and episode; see `drspcrl.Callback`.
 
     Returns:
         The run folders of every population that went on.
@@ -43,7 +46,7 @@ def resume(
     Raises:
         InputError: there is nothing to continue with, or no checkpoint that is whole.
     """
-    console = console or literal_console()
+    console, called = console or literal_console(), Callbacks(callbacks)
     found = populations(Path(folder), trust)
     waiting = [
         replace(c, steps=_length(c, steps), time_limit=time_limit).read_from(c.worlds_file)
@@ -55,7 +58,7 @@ def resume(
             f"every run below {folder} is finished or has diverged; --steps N above "
             f"{found[0].steps} makes finished ones longer"
         )
-    return sum((_resume_population(config, console) for config in waiting), ())
+    return sum((_resume_population(config, console, called) for config in waiting), ())
 
 
 def populations(folder: Path, trust: Collection[str] = ()) -> list[TrainConfig]:
@@ -108,7 +111,9 @@ def _refuse_code(described: Mapping[str, Any], trust: Collection[str]) -> None:
     import_trusted(described.get("env"), trust)
 
 
-def _resume_population(config: TrainConfig, console: Console) -> tuple[Path, ...]:
+def _resume_population(
+    config: TrainConfig, console: Console, callbacks: Callbacks
+) -> tuple[Path, ...]:
     paths = [config.folder(member) for member in config.members]
     if lost := [path for path in paths if not path.is_dir()]:
         raise InputError(
@@ -127,7 +132,7 @@ def _resume_population(config: TrainConfig, console: Console) -> tuple[Path, ...
         warn(f"{config.out} continues with {listed} as it began; defaults have changed since")
     with one_line_for_the_disk(config.out), held(paths) as folders:
         if _never_got_on(folders):
-            trainer = Trainer(config, console)
+            trainer = Trainer(config, console, callbacks=callbacks)
             with trainer:
                 trainer.begin(folders)
                 trainer.run()
@@ -136,7 +141,7 @@ def _resume_population(config: TrainConfig, console: Console) -> tuple[Path, ...
         living = next(one for one in saved if one is not None)
         for change in version_changes(read_info(paths[0]).get("versions")):
             warn(f"{config.out} continues with {change}; results may differ from here on")
-        trainer = Trainer(config, console, total=living.notes["total"])
+        trainer = Trainer(config, console, living.notes["total"], callbacks)
         console.print(f"going on at step {living.step:,}", highlight=False)
         with trainer:
             trainer.resume(folders, saved)

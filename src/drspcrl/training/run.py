@@ -22,6 +22,7 @@ from drspcrl.errors import InputError
 from drspcrl.policy import Policy
 from drspcrl.runfolder.checkpoint import Saved
 from drspcrl.training.adversaries import Adversaries, perturbations_of
+from drspcrl.training.callbacks import Callback, Callbacks
 from drspcrl.training.collector import Collector, TrainEvaluator
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.curriculum import Curricula
@@ -43,7 +44,9 @@ from drspcrl.worlds.episodes import LOGGING, PACING, ROLES
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO)
 
 
-def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ...]:
+def train(
+    config: TrainConfig, console: Console | None = None, callbacks: Sequence[Callback] = ()
+) -> tuple[Path, ...]:
     """Train a population and leave one run folder for each member.
 
     A SIGINT or SIGTERM ends it after the step at hand, with a checkpoint; then KeyboardInterrupt
@@ -52,6 +55,7 @@ def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ..
     Args:
         config: what to train.
         console: where progress is shown, standard output by default.
+        callbacks: your own code after every iteration and episode; see `Callback`.
 
     Returns:
         The run folders, in the order of `config.members`.
@@ -60,13 +64,13 @@ def train(config: TrainConfig, console: Console | None = None) -> tuple[Path, ..
         InputError: something in the configuration does not fit; nothing has been written then. Or
             the disk took no more; what was saved before is whole.
     """
-    console = console or literal_console()
+    console, called = console or literal_console(), Callbacks(callbacks)
     config = replace(config, out=config.out.resolve())  # an environment may change directories
     check_unused(config)
     config = measured(config)
     if config.deterministic:
         ask_for_determinism()
-    trainer = Trainer(config, console)
+    trainer = Trainer(config, console, callbacks=called)
     with one_line_for_the_disk(config.out), held_new(config) as folders, trainer:
         trainer.begin(folders)
         trainer.run()
@@ -80,13 +84,21 @@ class Trainer:
         config: what to train.
         console: where progress is shown.
         total: the length that the run was made for before, where it is made longer.
+        callbacks: what is called after every iteration and episode.
 
     Attributes:
         alive: members that still train, [M].
     """
 
-    def __init__(self, config: TrainConfig, console: Console, total: int | None = None):
+    def __init__(
+        self,
+        config: TrainConfig,
+        console: Console,
+        total: int | None = None,
+        callbacks: Callbacks | None = None,
+    ):
         self.config, self.console = config, console
+        self._callbacks = callbacks or Callbacks(())
         members, settings = config.members, config.resolved
         seeds = [member.seed for member in members]
         device, memory = choose_devices(config)
@@ -172,6 +184,8 @@ class Trainer:
     def run(self) -> None:
         """Train to the end, to the time limit or until a signal comes."""
         config, loop = self.config, self.loop
+        if self._callbacks:
+            loop.collector.ended = []
         with self.progress, self.stop:
             while loop.steps < config.steps and self.alive.any():
                 before = loop.steps
@@ -188,11 +202,21 @@ class Trainer:
                     self._log(scores)
                 if paced:  # only now, so that a row tells the radius that was used
                     self._pace(told)
+                self._call_back()
                 if _passed(before, loop.steps, config.checkpoint_every):
                     self.save()
                 if self.stop.now:  # after an iteration, so that the shortest piece gets on
                     break
             self.save()
+
+    def _call_back(self) -> None:
+        """Call the callbacks; one of them may end the training."""
+        if not self._callbacks:
+            return
+        ended = [one for one in self.loop.collector.ended or () if self.alive[one.member]]
+        self.loop.collector.ended = []
+        if not self._callbacks.after_iteration(self, ended):
+            self.stop.asked = True
 
     def save(self) -> None:
         """Write a checkpoint of every member that still trains."""
@@ -249,6 +273,14 @@ class Trainer:
             if self.stop.signal == signal.SIGINT:
                 raise KeyboardInterrupt
             raise SystemExit(128 + self.stop.signal)
+        if self.stop.asked and self.loop.steps < self.config.steps:
+            self.console.print(
+                f"ended by a callback at step {self.loop.steps:,}, saved; continue with "
+                f"drspcrl resume {self.config.out}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
         return tuple(folder.path for folder in self.folders)
 
     def warn(self, message: str) -> None:
@@ -269,9 +301,9 @@ class Trainer:
             self.warn(str(warning.message))
 
     def _start_clock(self) -> None:
-        methods, first = [member.method for member in self.config.members], self.loop.steps
-        self.progress = Progress(methods, self.config.steps, self.console, first)
-        self._last_row = (time.monotonic(), first)
+        methods = [member.method for member in self.config.members]
+        self.progress = Progress(methods, self.config.steps, self.console)
+        self._last_row = (time.monotonic(), self.loop.steps)
 
     def _policy(self, settings: Settings, parts: Any) -> Policy | None:
         collector = self.loop.collector

@@ -1,4 +1,4 @@
-"""When to stop before the end: a time limit, SIGTERM, SIGINT."""
+"""When to stop before the end: a time limit, SIGTERM, SIGINT, a callback."""
 
 import signal
 import threading
@@ -20,17 +20,19 @@ class Stop:
 
     Attributes:
         signal: the signal that came, None for none.
+        asked: whether a callback asked for it.
     """
 
     def __init__(self, seconds: float | None):
         self._end = None if seconds is None else time.monotonic() + seconds
         self.signal: signal.Signals | None = None
+        self.asked = False
         self._before: dict[signal.Signals, Any] = {}
 
     @property
     def now(self) -> bool:
         """Whether to stop."""
-        return self.signal is not None or self.out_of_time
+        return self.signal is not None or self.asked or self.out_of_time
 
     @property
     def out_of_time(self) -> bool:

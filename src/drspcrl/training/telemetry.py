@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from drspcrl.display import literal_console, printable
+from drspcrl.display import Pace, clock, literal_console, printable
 from drspcrl.errors import InputError
 from drspcrl.files import open_regular
 
@@ -30,16 +30,14 @@ class Progress:
         methods: the method of each member, in order.
         total: steps of each member.
         console: where to show it.
-        first: the step that this part of the run begins at.
     """
 
-    def __init__(
-        self, methods: Sequence[str], total: int, console: Console | None = None, first: int = 0
-    ):
-        self._methods, self._total, self._first = list(methods), total, first
+    def __init__(self, methods: Sequence[str], total: int, console: Console | None = None):
+        self._methods, self._total = list(methods), total
+        self._pace = Pace(total)
         self._console = console or literal_console()
         self._live = Live(console=self._console, auto_refresh=False)
-        self._begun = self._shown = time.monotonic()
+        self._shown = time.monotonic()
         self._returns = np.full(len(self._methods), math.nan)
 
     def __enter__(self) -> "Progress":
@@ -56,13 +54,15 @@ class Progress:
         fresh = np.array([row["episode_return"] for row in rows])
         self._returns = np.where(np.isnan(fresh), self._returns, fresh)
         step = int(rows[0]["step"])
+        seconds = self._pace.left(step)
+        left = "done" if step >= self._total else "–" if seconds is None else clock(seconds)
         if self._console.is_terminal:
-            self._live.update(self._table(step, rows), refresh=True)
+            self._live.update(self._table(step, left, rows), refresh=True)
             return
         now = time.monotonic()
         if now - self._shown >= _PLAIN_SECONDS or step >= self._total:
             self._shown = now
-            for cells in self._lines(step, rows):
+            for cells in self._lines(step, left, rows):
                 pairs = zip(_HEADINGS, cells, strict=True)
                 self._console.print(
                     "  ".join(f"{k} {v}" for k, v in pairs),
@@ -71,16 +71,15 @@ class Progress:
                     soft_wrap=True,
                 )
 
-    def _table(self, step: int, rows: Sequence[Mapping[str, float]]) -> Table:
+    def _table(self, step: int, left: str, rows: Sequence[Mapping[str, float]]) -> Table:
         table = Table(*_HEADINGS, box=None, pad_edge=False)
-        for cells in self._lines(step, rows):
+        for cells in self._lines(step, left, rows):
             table.add_row(*map(Text, cells))  # a method's name is no markup
         return table
 
-    def _lines(self, step: int, rows: Sequence[Mapping[str, float]]) -> list[tuple[str, ...]]:
-        elapsed = time.monotonic() - self._begun
-        pace = elapsed / max(1, step - self._first)
-        left = _clock(pace * (self._total - step)) if step < self._total else "done"
+    def _lines(
+        self, step: int, left: str, rows: Sequence[Mapping[str, float]]
+    ) -> list[tuple[str, ...]]:
         lines = []
         for method in dict.fromkeys(self._methods):
             mine = [i for i, name in enumerate(self._methods) if name == method]
@@ -109,12 +108,6 @@ def _mean(values: Sequence[float] | np.ndarray) -> float:
 
 def _number(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 _VARINT, _DOUBLE, _BYTES, _FLOAT = 0, 1, 2, 5  # wire types
