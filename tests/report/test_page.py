@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from report_runs import foreign_run
 
+from drspcrl.report import write_report
 from drspcrl.report.page import embed_json
 
 CHROMIUM = shutil.which("chromium")
@@ -398,8 +400,6 @@ def test_a_forged_address_is_ignored(browser, small_report):
 
 
 def test_runs_without_evaluation_still_make_a_page(browser, synthetic, tmp_path):
-    from drspcrl.report import write_report
-
     run = synthetic.write_run(tmp_path / "runs", "Hopper", "sac", "vanilla", 0, rows=10)
     (run / "evaluation.csv").unlink()
     write_report(tmp_path / "runs", tmp_path / "r")
@@ -414,3 +414,23 @@ def test_embedded_json_cannot_leave_its_element():
     text = embed_json({"</script>": "<!-- & -->"})
     assert not set("<>&") & set(text)
     assert json.loads(text) == {"</script>": "<!-- & -->"}
+
+
+def test_policies_from_elsewhere_alone_leave_no_empty_cards(browser, synthetic, tmp_path):
+    for name in ("my policy", "theirs"):
+        foreign_run(synthetic, tmp_path / "runs", "Hopper", name)
+    write_report(tmp_path / "runs", tmp_path / "report")
+    made = Visit(browser, tmp_path / "report" / "index.html")
+    assert not made.page.locator("#training").is_visible()
+    assert not made.page.locator("#pace").is_visible()
+    for chart in ("robustness", "frontier", "profile", "improvement"):
+        assert made.count(f"#{chart}-chart svg") == 1
+    assert (
+        "return in Hopper, because no nominal return of vanilla; fewer than 5 seeds"
+        in made.text("#profile-note")
+    )
+    made.page.keyboard.press("Tab")
+    made.page.keyboard.press("Enter")  # the link that skips to the charts
+    assert made.page.evaluate("document.activeElement.closest('section').id") == "robustness"
+    assert made.problems == []
+    made.context.close()

@@ -169,7 +169,8 @@ def aggregates(results: Results, algorithm: str) -> Aggregates:
     scores, left_out = normalised_scores(results, algorithm)
     scale = "normalised return, 0 random actions, 1 vanilla unperturbed"
     if not scores and len(raw) == 1:  # one task needs no common scale
-        scores, scale = raw, f"return in {next(iter(raw))}"
+        (task,) = raw
+        scores, scale, left_out = raw, f"return in {task}, because {left_out[task]}", {}
     methods = [m for m in results.methods(algorithm) if any(m in task for task in scores.values())]
     strata = {m: {t: task[m] for t, task in scores.items() if m in task} for m in methods}
     thresholds = _thresholds([x for tasks in strata.values() for x in tasks.values()])
@@ -220,7 +221,7 @@ def normalised_scores(
         if group not in floors:
             left_out[task] = "the return of random actions is not known"
         elif group not in nominal:
-            left_out[task] = "no nominal return of vanilla"
+            left_out[task] = "vanilla has no unperturbed return"
         elif nominal[group].mean() <= floors[group]:
             left_out[task] = "vanilla is no better than random actions"
         else:

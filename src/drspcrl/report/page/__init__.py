@@ -170,7 +170,7 @@ def _aggregate(collected: Collected, algorithm: str, aggregate: Aggregates) -> d
     return {
         "a": collected.algorithms.index(algorithm),
         "scale": plain(aggregate.scale),
-        "leftOut": plain(f" Left out: {'; '.join(left)}.") if left and profiles else "",
+        "leftOut": plain(f"Left out: {'; '.join(left)}.") if left and profiles else "",
         "thresholds": _numbers(next(iter(profiles.values())).thresholds) if profiles else [],
         "profiles": [
             {

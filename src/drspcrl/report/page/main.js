@@ -66,7 +66,7 @@ function drawFrontier() {
 function drawAggregates() {
   const here = aggregate();
   const name = DATA.algorithms[state.algorithm];
-  byId("profile-note").textContent = here ? `${name}, all tasks: share of scores above τ; ${here.scale}; ${bootstrapped(here.profiles.some((p) => p.low), "band")}.${here.leftOut}` : "";
+  byId("profile-note").textContent = here ? `${name}, all tasks: share of scores above τ; ${here.scale}; ${bootstrapped(here.profiles.some((p) => p.low), "band")}. ${here.leftOut}` : "";
   const profiles = here ? here.profiles.filter((p) => shown(p.m)).map((p) => ({ method: p.m, x: here.thresholds, values: p.share.map((v, i) => [v, p.low ? p.low[i] : null, p.high ? p.high[i] : null, p.n]) })) : [];
   lineChart(byId("profile-chart"), profiles, { label: `Performance profiles, ${name}`, xLabel: "threshold τ", yLabel: "share of scores > τ", yDomain: [-0.02, 1.02], title: (x) => `τ = ${decimal(x)}`, format: (v) => v.toFixed(2), none: "No scores on a common scale: this needs vanilla's unperturbed return and a known task" });
   const focus = DATA.methods[state.focus];
@@ -263,6 +263,13 @@ function drawWords() {
   byId("method-words").replaceChildren(...words);
 }
 
+// Policies trained elsewhere have no curves: two empty cards would say nothing.
+function hideCurves() {
+  if (DATA.curves.length) return;
+  byId("training").parentElement.hidden = true;
+  document.querySelector(".skip").setAttribute("href", "#robustness");
+}
+
 function writeFiles() {
   byId("file-list").append(...DATA.files.map((file) => element("li", {}, `${file.title}${file.s > 0 ? ` (${DATA.suites[file.s].name})` : ""}:`, ...fileLinks(file))));
   byId("files").hidden = !DATA.files.length;
@@ -283,11 +290,13 @@ setUpControls();
 writeNotes();
 writeStress();
 writeFiles();
+hideCurves();
 draw();
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address keeps the choice
-  byId("training").scrollIntoView();
-  document.querySelector("#training svg, #training a").focus();
+  const first = byId(DATA.curves.length ? "training" : "robustness");
+  first.scrollIntoView();
+  first.querySelector("svg, a").focus();
 });
 if (state.at) byId(state.at).scrollIntoView();
 let lastWidth = innerWidth;
