@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import commands_page
 import drspcrl
@@ -36,6 +37,17 @@ def test_every_name_at_the_top_is_on_the_page_of_python():
         value = getattr(drspcrl, name)
         if callable(value):
             assert f"::: {value.__module__}.{name}\n" in text, name
+
+
+def test_the_site_is_made_to_open_as_a_file_and_has_every_page():
+    """The slow tests of the site open it; this one sees a lost setting at once."""
+    site = yaml.safe_load((REFERENCE.parents[1] / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert site["use_directory_urls"] is False
+    assert "offline" in site["plugins"]
+    assert site["extra"]["polyfills"] == ["javascripts/iframe-worker.js"]  # search without a server
+    assert "mathml" in site["markdown_extensions"]
+    pages = {str(page.relative_to(REFERENCE.parent)) for page in REFERENCE.parent.rglob("*.md")}
+    assert set(re.findall(r"\w+/?\w*\.md", str(site["nav"]))) == pages
 
 
 def test_the_columns_of_evaluations_are_documented():

@@ -17,11 +17,14 @@ SETTINGS = {
 
 
 def config(out: Path, algorithm: str = "ppo", **changes) -> TrainConfig:
-    given = {"methods": ("vanilla", "self_paced"), "steps": 256, "log_every": 64}
-    settings = SETTINGS[algorithm]
-    return TrainConfig(
-        "InvertedPendulum-v5", algorithm, out=out, settings=settings, **(given | changes)
-    )
+    given = {
+        "env": "InvertedPendulum-v5",
+        "methods": ("vanilla", "self_paced"),
+        "steps": 256,
+        "log_every": 64,
+        "settings": SETTINGS[algorithm],
+    }
+    return TrainConfig(algorithm=algorithm, out=out, **(given | changes))
 
 
 class Notes(Callback):
@@ -99,9 +102,9 @@ def test_an_iteration_has_metrics_radii_and_policies(tmp_path):
 
 @pytest.mark.parametrize("algorithm", SETTINGS)
 def test_looking_and_stopping_change_nothing(tmp_path, algorithm, capsys):
-    straight = train(config(tmp_path / "straight", algorithm))
+    straight = train(config(tmp_path / "straight", algorithm, env="Hopper"))
     notes = Notes(end=128)
-    runs = train(config(tmp_path / "stopped", algorithm), callbacks=[notes])
+    runs = train(config(tmp_path / "stopped", algorithm, env="Hopper"), callbacks=[notes])
     assert notes.steps[-1] == 128
     assert all(read_info(run)["status"] == "stopped" for run in runs)
     told = "".join(capsys.readouterr().out.split())
