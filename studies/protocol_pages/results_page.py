@@ -10,10 +10,10 @@ from protocol_pages.sums import chance_of, gain, part
 from protocol_pages.words import NOT_YET, SYNTHETIC, percent, table, written
 
 TABLE = (
-    "The paper's protocol with `--uncertainty transitions`, the paper's form: 1M steps, five "
-    "seeds, the final policy for 100 episodes in each of 15 perturbed settings (five levels of "
-    "action, observation and physics noise). A cell is M, the mean return over these settings, ± "
-    "half of a 95% interval over seeds. `nominal` has the same nominal noise at ε = 0.\n"
+    "The paper's protocol (`--uncertainty transitions`): 1M steps, five seeds, the final policy "
+    "for 100 episodes in each of 15 perturbed settings (five levels of action, observation and "
+    "physics noise). A cell is M, the mean return over these settings, ± half of a 95% interval "
+    "over seeds. `nominal` has the same nominal noise at ε = 0.\n"
 )
 
 BEHIND = (
