@@ -76,7 +76,7 @@ def test_plain_members_have_no_noise():
     [
         ({"draws": 1}, "draws is 1.*at least 2"),
         ({"sensor": -0.1}, "sensor is -0.1"),
-        ({"nominal": "nonsense"}, "nominal is 'nonsense'; choose one of noise, single"),
+        ({"nominal": "nonsense"}, "nominal is 'nonsense'; choose one of noise, single, minibatch"),
         ({"divergence": "hellinger"}, "choose one of kl, chi2, tv"),
         ({"dual": "network", "divergence": "tv"}, "use dual=exact"),
         (

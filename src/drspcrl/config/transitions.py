@@ -19,6 +19,11 @@ NOMINAL_MODELS = Registry(
             "single",
             "the one stored next state, read literally",
         ),
+        "minibatch": Entry(
+            "drspcrl.transitions.minibatch:Minibatch",
+            "minibatch",
+            "the next states of a minibatch, the paper's expectation read as a mean over it",
+        ),
     },
 )
 RELATIVE = ("none", "process", "all", "step")
@@ -47,7 +52,7 @@ class TransitionSettings(Component):
 
     def check(self) -> None:
         """See `Component`."""
-        if self.nominal == "noise" and self.draws < 2:
+        if self.nominal in ("noise", "minibatch") and self.draws < 2:
             raise InputError(
                 f"draws is {self.draws}; the worst case of one draw is that draw: give at least 2, "
                 "or nominal=single for the paper read literally"
