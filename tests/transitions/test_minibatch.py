@@ -1,6 +1,6 @@
 """The minibatch as P0: what is drawn, and that its worst case knows no state."""
 
-from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,16 @@ SCALES = Scales()
 PLACES = (jnp.array([3.0, -1.0]), jnp.array([-20.0, 7.0]))
 
 
-def after(size: int) -> tuple[object, np.ndarray]:
+class Steps(NamedTuple):
+    observation: jax.Array
+    action: jax.Array
+    next_observation: jax.Array
+
+
+def after(size: int) -> tuple[Any, np.ndarray]:
     """What the model knows after a minibatch of so many transitions, and their next states."""
     following = np.random.default_rng(0).normal(size=(size, 2)).astype(np.float32)
-    batch = SimpleNamespace(
+    batch = Steps(
         observation=jnp.zeros((size, 2)),
         action=jnp.zeros((size, 1)),
         next_observation=jnp.asarray(following),
@@ -26,7 +32,7 @@ def after(size: int) -> tuple[object, np.ndarray]:
     return model.update(model.init(jax.random.key(0), 2, 1), batch)[0], following
 
 
-def drawn(known: object, place: jax.Array, n: int, key: int = 1) -> np.ndarray:
+def drawn(known: Any, place: jax.Array, n: int, key: int = 1) -> np.ndarray:
     """States s' + w of n draws around a place."""
     at = Transition(jnp.zeros(2), jnp.zeros(1), place)
     draws = Minibatch().sample(known, jax.random.key(key), SCALES, at, n)
