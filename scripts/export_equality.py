@@ -2,9 +2,9 @@
 
     python scripts/export_equality.py
 
-Takes the trained policies in studies/results/protocol, 10,000 observations that each of them meets
-itself (100 episodes, 100 steps), and prints the largest difference of an action component. Actions
-lie in [−1, 1].
+Takes the policies of the zoo, 10,000 observations that each of them meets itself (100 episodes,
+100 steps), and writes the largest difference of an action component, in units where actions lie in
+[−1, 1].
 """
 
 import subprocess
@@ -15,11 +15,13 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+from drspcrl import zoo
 from drspcrl.envs import make
 from drspcrl.export import Source, export, read_source
 from drspcrl.policy import Policy
 
-PROTOCOL = Path(__file__).resolve().parent.parent / "studies" / "results" / "protocol"
+PAGE = Path(__file__).resolve().parent.parent / "docs/guides/export.md"
+MARKER, END = "<!-- made by scripts/export_equality.py -->", "<!-- end -->"
 EPISODES = STEPS = 100
 PROGRAM = """
 #include "policy.h"
@@ -49,7 +51,9 @@ def exact(policy: Policy, observations: np.ndarray) -> np.ndarray:
     for k, b in hidden:
         x = np.maximum(x @ k + b, 0.0) if policy.activation == "relu" else np.tanh(x @ k + b)
     x = (x @ kernel + bias)[:, : policy.action_size]
-    return np.clip(x, -1.0, 1.0) if policy.kind == "gaussian" else np.tanh(x)
+    unit = np.clip(x, -1.0, 1.0) if policy.kind == "gaussian" else np.tanh(x)
+    low, high = policy.action_low.astype(float), policy.action_high.astype(float)
+    return np.clip((high + low) / 2 + (high - low) / 2 * unit, low, high)
 
 
 def in_onnx(source: Source, observations: np.ndarray, folder: Path) -> np.ndarray:
@@ -69,9 +73,9 @@ def in_c(source: Source, observations: np.ndarray, folder: Path) -> np.ndarray:
     return np.frombuffer(done.stdout, np.float32).reshape(len(observations), -1)
 
 
-def row(file: Path) -> str:
+def row(name: str) -> str:
     """One line of the table."""
-    source = read_source(file)
+    source = read_source(f"zoo:{name}")
     policy = source.policy
     observations = met(policy, str(source.metadata["task"]))
     numpy = policy(observations)
@@ -80,16 +84,18 @@ def row(file: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         others = [form(source, observations, Path(folder)) for form in forms]
     others += [one_by_one, exact(policy, observations)]
-    cells = [f"{np.abs(other - numpy).max():.1e}" for other in others]
-    name = f"{str(source.metadata['algorithm']).upper()}, {source.metadata['task']}"
-    return f"| {name} | {' | '.join(cells)} |"
+    half_range = (policy.action_high - policy.action_low) / 2
+    cells = [f"{(np.abs(other - numpy) / half_range).max():.1e}" for other in others]
+    return f"| `{name}` | {' | '.join(cells)} |"
 
 
 def main() -> None:
-    """Print the table."""
-    print("| policy | ONNX | C | NumPy, one by one | exact (float64) |\n|---|---:|---:|---:|---:|")
-    for file in sorted(PROTOCOL.glob("*/*/policy.safetensors")):
-        print(row(file))
+    """Write the table."""
+    head = "| policy | ONNX | C | NumPy, one by one | exact (float64) |\n|---|---:|---:|---:|---:|"
+    lines = [MARKER, head, *map(row, zoo.names()), END]
+    print("\n".join(lines))
+    before, _, rest = PAGE.read_text().partition(MARKER)
+    PAGE.write_text(before + "\n".join(lines) + rest.partition(END)[2])
 
 
 if __name__ == "__main__":

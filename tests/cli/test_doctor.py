@@ -1,9 +1,11 @@
 """`drspcrl doctor` tells what works and fails where something does not."""
 
+import sys
+
 import pytest
 
 from drspcrl.cli import main
-from drspcrl.cli.doctor import SELF_TESTS
+from drspcrl.cli.doctor import SELF_TESTS, _draws
 
 
 def test_doctor_finds_everything_in_order(capsys):
@@ -28,3 +30,11 @@ def test_doctor_fails_when_a_self_test_fails(capsys, monkeypatch):
         main(["doctor"])
     assert stop.value.code == 1
     assert "failed: ArithmeticError: 1 + 1 = 3" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere GLFW needs no display")
+def test_a_backend_that_draws_nothing_does_not_work(monkeypatch):
+    """Without a display, GLFW makes a context all the same."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not _draws("glfw")

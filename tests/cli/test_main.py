@@ -16,6 +16,8 @@ from drspcrl.cli import COMMANDS, condense, main
         (["solve", "--budgt", "3"], "perhaps you meant --budget"),
         (["solve", "--budget", "many"], "could not convert string to float: 'many'"),
         (["doctor", "extra"], "extra"),
+        (["render", "--world", "mass=2", "--world", "gear=1"], "--world is given 2 times"),
+        (["train", "--log_every=1", "--log-every", "2"], "--log-every is given 2 times"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_two(capsys, arguments, message):

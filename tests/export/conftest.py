@@ -44,6 +44,15 @@ def observations_of(policy: Policy, count: int = 10_000) -> np.ndarray:
     return policy.observation_mean + policy.observation_scale * spread
 
 
+def extreme_observations(policy: Policy) -> np.ndarray:
+    """Observations with one number in each that no sensor should give."""
+    values = [-1e30, 1e30, -np.inf, np.inf, np.nan]
+    observations = np.repeat(observations_of(policy, 100), len(values), axis=0)
+    wrong = np.random.default_rng(2).integers(0, policy.observation_size, len(observations))
+    observations[np.arange(len(observations)), wrong] = np.tile(values, 100)
+    return observations
+
+
 def exact(policy: Policy, observations: np.ndarray) -> np.ndarray:
     """The deterministic action in double precision, written down once more."""
     x = (observations - policy.observation_mean.astype(float)) / policy.observation_scale

@@ -10,7 +10,14 @@ import pytest
 from drspcrl.export import export, read_source
 from drspcrl.export.c_header import harmless, literal
 
-from .conftest import ACTIONS, OBSERVATIONS, exact, made, observations_of
+from .conftest import (
+    ACTIONS,
+    OBSERVATIONS,
+    exact,
+    extreme_observations,
+    made,
+    observations_of,
+)
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
 PROGRAM = """
@@ -55,6 +62,14 @@ def test_equal_to_the_numpy_policy(source, compiled):
     np.testing.assert_allclose(actions, source.policy(observations), rtol=0, atol=1e-6)
 
 
+def test_equal_for_extreme_observations(source, compiled):
+    observations = extreme_observations(source.policy)
+    with np.errstate(invalid="ignore"):
+        expected = source.policy(observations)
+    actions = compiled(source, observations)
+    np.testing.assert_allclose(actions, expected, rtol=0, atol=1e-6)
+
+
 def test_in_double_precision_it_is_the_exact_action(source, compiled):
     """Nothing but rounding separates them: with another type it is gone, up to the constants."""
     observations = observations_of(source.policy, 1000).astype(np.float64)
@@ -77,6 +92,16 @@ def test_size_and_operations(write_run, tmp_path):
     assert f"{4 * constants:,} bytes of constants" in summary
     assert f"{weights:,} multiply-adds per step" in summary
     assert f"({(tmp_path / 'policy.h').stat().st_size:,} bytes of source)" in summary
+
+
+def test_the_comment_tells_the_training_worlds_and_their_radius(write_run, tmp_path):
+    worlds = {"law": "ball", "physics": {"mass": 0.2, "gear": 0.1}, "presence": {}}
+    folder = write_run(made("sac", width=8), uncertainty="worlds", worlds=worlds)
+    export(read_source(folder), tmp_path / "policy.h")
+    header = (tmp_path / "policy.h").read_text()
+    assert " * training radius: 0.25\n" in header
+    assert " * worlds at radius 1, physics: mass 0.2, gear 0.1\n" in header
+    assert "presence" not in header
 
 
 def test_nothing_from_a_run_folder_becomes_code(write_run, compiled, tmp_path):

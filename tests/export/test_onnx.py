@@ -15,7 +15,14 @@ from drspcrl.learners.registry import LEARNERS, learner_class
 from drspcrl.learners.uncertainty import Plain
 from drspcrl.policy import load_policy
 
-from .conftest import ACTIONS, OBSERVATIONS, exact, made, observations_of
+from .conftest import (
+    ACTIONS,
+    OBSERVATIONS,
+    exact,
+    extreme_observations,
+    made,
+    observations_of,
+)
 
 PROTOCOL = Path(__file__).parents[2] / "studies" / "results" / "protocol"
 
@@ -35,6 +42,17 @@ def test_equal_to_the_numpy_policy(source, tmp_path):
     # Neither is at its bounds everywhere, where any two policies would agree.
     inside = (actions > source.policy.action_low) & (actions < source.policy.action_high)
     assert inside.mean() > 0.3
+
+
+def test_equal_for_extreme_observations(source, tmp_path):
+    """Where the normaliser clips, an infinite number is one at the clip; NaN stays NaN."""
+    observations = extreme_observations(source.policy)
+    (actions,) = session_of(source, tmp_path).run(None, {"observation": observations})
+    with np.errstate(invalid="ignore"):
+        expected = source.policy(observations)
+    np.testing.assert_allclose(actions, expected, rtol=0, atol=1e-6)
+    assert np.isnan(expected[4::5]).all()
+    assert np.isfinite(expected[:2]).all()
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -30,16 +30,30 @@ def test_metadata_of_a_run(write_run):
     np.testing.assert_allclose(told["action_high"], np.linspace(0.4, 0.9, ACTIONS), rtol=1e-6)
     assert told["training"] == {
         "uncertainty": "transitions",
-        "last_epsilon": 0.25,
+        "radius": 0.25,
         "settings": {"nominal": "noise", "sensor": 0.2, "divergence": "kl"},
     }
 
 
 def test_training_worlds_are_told_as_config_has_them(write_run):
     worlds = {"mass": [0.3, "relative"], "radius": 1.0}
-    told = read_source(write_run(made("sac"), uncertainty="worlds", worlds=worlds)).metadata
-    assert told["training"]["uncertainty"] == "worlds"
-    assert told["training"]["worlds"] == worlds
+    settings = {"epsilon_budget": 0.5}
+    folder = write_run(made("sac"), uncertainty="worlds", worlds=worlds, settings=settings)
+    assert read_source(folder).metadata["training"] == {
+        "uncertainty": "worlds",
+        "worlds": worlds,
+        "radius": 0.25,
+        "radius_budget": 0.5,
+        "settings": settings,
+    }
+
+
+def test_a_plain_run_was_trained_in_no_worlds(write_run):
+    """Though its config.yaml declares those of the robust runs beside it."""
+    changes = {"method": "vanilla", "uncertainty": "worlds", "worlds": {"physics": {"mass": 0.2}}}
+    training = read_source(write_run(made("ppo"), **changes)).metadata["training"]
+    assert (training["uncertainty"], training["radius"]) == ("none", 0.0)
+    assert "worlds" not in training
 
 
 @pytest.mark.parametrize("task", ["Hopper", "Walker2d", "Humanoid", "Ant-v5"])

@@ -11,6 +11,7 @@ from clips import read_gif, read_mp4
 
 from drspcrl.cli.doctor import _draws
 from drspcrl.policy import Policy, save_policy
+from drspcrl.video.graphics import _nothing_can_be_drawn
 
 WIDTH, HEIGHT, LINE = 128, 96, 16
 STEPS = 10
@@ -125,5 +126,14 @@ def test_without_graphics_the_remedy_is_named(runs, backend):
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert f"MUJOCO_GL={backend}" in line
+    assert "set MUJOCO_GL=egl before" in line
     assert "libegl1" in line
     assert not (runs / "no.gif").exists()
+
+
+def test_where_egl_is_missing_it_is_to_be_installed(monkeypatch):
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    said = str(_nothing_can_be_drawn(ImportError("no EGL")))
+    assert "The remedy: install EGL" in said
+    assert "apt-get install libegl1" in said
+    assert "set MUJOCO_GL" not in said

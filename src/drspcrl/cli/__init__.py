@@ -5,6 +5,7 @@ import io
 import re
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from importlib import import_module
@@ -121,6 +122,18 @@ def _check(arguments: list[str]) -> None:
             raise InputError(
                 f"{brief(before, 60)} is given a number of {len(found[0]):,} digits; no option "
                 "takes one that long"
+            )
+    _check_repeated(arguments)
+
+
+def _check_repeated(arguments: list[str]) -> None:
+    """Refuse an option that is given twice, of which the parser would silently drop the first."""
+    options = [one.partition("=")[0].replace("_", "-") for one in arguments if one.startswith("--")]
+    for option, count in Counter(options).items():
+        if count > 1:
+            raise InputError(
+                f"{brief(option, 60)} is given {count} times; give it once, several values after "
+                "one another where it takes them"
             )
 
 

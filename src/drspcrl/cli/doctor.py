@@ -12,7 +12,14 @@ from drspcrl.versions import versions_of
 
 PACKAGES = ("drspcrl", "jax", "jaxlib", "mujoco", "gymnasium", "numpy", "scipy", "optax")
 OPTIONAL = ("ray", "onnx", "imageio-ffmpeg", "trackio", "wandb")
-TRY_GL = "import mujoco; mujoco.GLContext(64, 64).make_current()"
+# Whether a picture comes out: without a screen, GLFW makes a context that draws nothing.
+TRY_GL = """
+import mujoco
+model = mujoco.MjModel.from_xml_string("<mujoco/>")
+renderer = mujoco.Renderer(model, 8, 8)
+renderer.update_scene(mujoco.MjData(model))
+assert renderer.render().shape == (8, 8, 3)
+"""
 
 
 @dataclass(frozen=True)

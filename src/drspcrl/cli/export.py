@@ -6,6 +6,8 @@ from typing import Annotated
 
 import tyro
 
+from drspcrl.cli.say import say
+
 
 @dataclass(frozen=True)
 class Export:
@@ -28,6 +30,6 @@ class Export:
 
         source = read_source(self.dir, self.trust)
         exported = export(source, self.out)
-        print(f"{exported.path}: {exported.summary}")
+        say(f"{exported.path}: {exported.summary}")
         for note in source.notes:
-            print(f"note: {note}")
+            say(f"note: {note}")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from drspcrl.cli.say import say
+
 if TYPE_CHECKING:
     from drspcrl.evaluation import Policy
     from drspcrl.perturbations import Perturbation
@@ -67,9 +69,9 @@ class Render:
             )  # fmt: skip
         for ending in clip.endings:
             how = f", {ending.ending}" if ending.ending else ""
-            print(f"{ending.name}: return {ending.returns:.1f} in {ending.steps} steps{how}")
+            say(f"{ending.name}: return {ending.returns:.1f} in {ending.steps} steps{how}")
         width, height = clip.size
-        print(f"{clip.path}: {clip.frames} frames of {width}×{height}, {clip.rate:.4g} per second")
+        say(f"{clip.path}: {clip.frames} frames of {width}×{height}, {clip.rate:.4g} per second")
 
     def _policies(self) -> "tuple[dict[str, Policy], str]":
         """The policies by name, and the task that all of them are for."""

@@ -1,7 +1,7 @@
 """C: one C99 header that needs nothing but math.h, for whatever runs the controller."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from drspcrl.export.source import Source, mean_layers, middle_and_half
 from drspcrl.policy import Policy
 
 _PER_LINE = 6
-_SHOWN = 200
+_SHOWN, _LISTED = 200, 30
 
 
 def encode(source: Source) -> tuple[bytes, str]:
@@ -42,12 +42,32 @@ def _comment(source: Source) -> str:
     known = source.metadata
     shown = ("task", "algorithm", "method", "seed", "steps", "made_by")
     lines = [f"{name}: {harmless(known[name])}" for name in shown if name in known]
+    lines += _training(known)
     for what in ("observation", "action"):
         names = known.get(f"{what}_names")
         if isinstance(names, list):
             lines += [f"{what}[{i}]: {harmless(name)}" for i, name in enumerate(names)]
     body = "".join(f" * {line}\n" for line in lines)
     return f"/* A policy for policy_step(observation, action).\n *\n{body} */"
+
+
+def _training(known: Mapping[str, Any]) -> list[str]:
+    """What the policy was trained against, and how far."""
+    training = known.get("training")
+    if not isinstance(training, Mapping):
+        return []
+    names = ("uncertainty", "radius", "radius_budget")
+    lines = [f"training {name}: {harmless(training[name])}" for name in names if name in training]
+    worlds = training.get("worlds")
+    declared = worlds.items() if isinstance(worlds, Mapping) else ()
+    lines += [f"worlds at radius 1, {harmless(k)}: {_listed(v)}" for k, v in declared if v]
+    return lines[:_LISTED]
+
+
+def _listed(value: Any) -> str:
+    """A table of tolerances as `mass 0.2, friction 0.2`, anything else as it is."""
+    pairs = value.items() if isinstance(value, Mapping) else ()
+    return harmless(", ".join(f"{k} {v}" for k, v in pairs) or value)
 
 
 def harmless(value: Any) -> str:

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from drspcrl import zoo
+from drspcrl import variants, zoo
+from drspcrl.curricula.registry import BASELINES
 from drspcrl.errors import InputError
 from drspcrl.policy import POLICY_FILE, Policy, load_policy
 from drspcrl.runfolder.runs import Run, find_runs, read_run
 from drspcrl.versions import versions_of
 
-METADATA_VERSION = 1
+METADATA_VERSION = 2
 _LISTED = 8
 _MAX_VALUES, _MAX_TEXT, _MAX_DEPTH = 20_000, 1_000, 8
-# What config.yaml may say, beside the method's settings, about what a run was trained against.
-_TRAINING_KEYS = ("uncertainty", "worlds", "radius", "epsilon")
+# What config.yaml says, beside the method's settings, about what a run was trained against.
+_TRAINING_KEYS = ("uncertainty", "worlds")
 
 
 @dataclass(frozen=True)
@@ -143,16 +144,31 @@ def _description(
 
 
 def _training(run: Run) -> dict[str, Any]:
-    """What the run was trained against, in the words of its own config.yaml."""
+    """What the run was trained against, in the words of its own config.yaml, and how far.
+
+    The config.yaml of a plain run declares worlds, too, which the robust runs beside it face.
+    """
     settings = run.config.get("settings")
     settings = settings if isinstance(settings, dict) else {}
+    if _plain(run.method):
+        return {"uncertainty": "none", "radius": 0.0, "settings": settings}
     found = {key: run.config[key] for key in _TRAINING_KEYS if key in run.config}
     if not found and "nominal" in settings:  # older runs, written before there was a choice
         found["uncertainty"] = "transitions"
     epsilon = run.metrics.get("epsilon", np.zeros(0))
     if len(epsilon) and np.isfinite(epsilon[-1]):
-        found["last_epsilon"] = float(epsilon[-1])
+        found["radius"] = float(epsilon[-1])
+    if "epsilon_budget" in settings:
+        found["radius_budget"] = settings["epsilon_budget"]
     return {**found, "settings": settings}
+
+
+def _plain(method: str) -> bool:
+    """Whether a method takes the simulator at its word, with no ball of any radius around it."""
+    try:
+        return variants.parse(method).method in ("vanilla", *BASELINES)
+    except InputError:  # a name that only a file made by hand can have
+        return False
 
 
 class _Bounded:

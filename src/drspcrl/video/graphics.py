@@ -51,9 +51,11 @@ def open_renderer(model: Any, width: int, height: int) -> Any:
 def _nothing_can_be_drawn(error: Exception) -> InputError:
     backend = os.environ.get("MUJOCO_GL")
     chosen = f"MUJOCO_GL={backend}" if backend else "MUJOCO_GL not set"
+    install = "apt-get install libegl1 (Debian, Ubuntu) or dnf install mesa-libEGL (Fedora)"
+    remedy = f"set MUJOCO_GL=egl before MuJoCo is imported; if EGL is missing, {install}"
+    if backend == "egl":
+        remedy = f"install EGL, which needs no screen: {install}"
     return InputError(
         f"nothing can be drawn here: with {chosen}, OpenGL fails ({type(error).__name__}: {error})."
-        " Without a screen use MUJOCO_GL=egl, set before MuJoCo is imported; its library is in "
-        "the package libegl1 (Debian, Ubuntu) or mesa-libEGL (Fedora). drspcrl doctor tries every "
-        "backend"
+        f" The remedy: {remedy}. drspcrl doctor tries every backend"
     )
