@@ -1,6 +1,7 @@
 """The command line: readable help, exit codes, one line for every mistake."""
 
 import subprocess
+import sys
 
 import pytest
 
@@ -114,3 +115,12 @@ def test_version(capsys):
 
 def test_condense_leaves_unframed_text_alone():
     assert condense("something went wrong.\n") == "something went wrong"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    program = [sys.executable, "-m", "drspcrl", "--version"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.close()  # before anything is printed
+        assert command.stderr.read() == b""

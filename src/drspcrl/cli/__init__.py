@@ -2,7 +2,10 @@
 
 import errno
 import io
+import os
 import re
+import select
+import signal
 import sys
 import traceback
 from collections import Counter
@@ -62,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("drspcrl: stopped by Ctrl-C", file=sys.stderr)
         return 130
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _reader_has_left():
+            return 128 + signal.SIGPIPE  # what a shell says of programs that the signal ends
         if error.errno in _DISK:
             return _fail(_of_the_disk(error), 2, debug)
         return _unexpected(error, debug)
@@ -77,7 +82,7 @@ def _parse(arguments: list[str]) -> Any:
     from drspcrl import __version__
 
     if arguments == ["--version"]:
-        print(f"drspcrl {__version__}")
+        print(f"drspcrl {__version__}", flush=True)
         raise SystemExit(0)
     _check(arguments)
     training = arguments[:1] == ["train"]
@@ -141,6 +146,16 @@ def command(name: str) -> Callable[..., Any]:
     """The class or function behind one subcommand, by which tyro parses it."""
     module, kind = COMMANDS[name]
     return getattr(import_module(f"drspcrl.cli.{module}"), kind)
+
+
+def _reader_has_left() -> bool:
+    """Whether nobody reads what is printed, as after `drspcrl zoo | head`; nothing more is then."""
+    printed = select.poll()
+    printed.register(1, 0)
+    left = any(events & select.POLLERR for _, events in printed.poll(0))
+    if left:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return left
 
 
 def _of_the_disk(error: OSError) -> str:
