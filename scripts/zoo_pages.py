@@ -63,7 +63,7 @@ def filmed(names: Sequence[str], task: str, out: Path, size: str, seconds: str) 
     return " ".join(["drspcrl", *words, "--out", out.name])
 
 
-def thinned(clip: Path, out: Path, rate: float = 10.0, colours: int = 40) -> None:
+def thinned(clip: Path, out: Path, rate: float = 8.0, colours: int = 32) -> None:
     """Write a clip with fewer frames and colours, in the same time."""
     frames, lengths, clock = [], [], 0.0
     with Image.open(clip) as film:
