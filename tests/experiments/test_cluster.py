@@ -69,6 +69,14 @@ def test_every_command_says_so_in_one_line(command, nobody, tmp_path, capsys):
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
+@pytest.mark.parametrize("command", ["grid quick --out OUT", "evaluate zoo", "stress zoo"])
+def test_an_address_is_for_ray(command, tmp_path, capsys):
+    given = command.replace("OUT", str(tmp_path / "out")).split()
+    assert main([*given, "--address", "here:6379"]) == 2
+    assert "add --engine ray" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_machine_that_sees_a_folder_works_in_it(tmp_path, monkeypatch):
     out = tmp_path / "out"
     out.mkdir()

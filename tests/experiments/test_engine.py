@@ -100,10 +100,13 @@ class Scripted(Engine):
 
     def run(self, tasks):
         for task in tasks:
-            self.order.append(task.piece)
-            yield Outcome(task.piece, "running")
-            status = self.script[task.piece].pop(0)
-            yield Outcome(task.piece, status, "it broke" if status == "failed" else "", 2.0)
+            status = "lost"
+            while status == "lost":
+                self.order.append(task.piece)
+                yield Outcome(task.piece, "running")
+                status = self.script[task.piece].pop(0)
+                broke = status in ("failed", "lost")
+                yield Outcome(task.piece, status, "it broke" if broke else "", 2.0)
 
 
 @pytest.fixture
@@ -148,3 +151,11 @@ def test_a_piece_that_somebody_stopped_is_tried_again(two):
     _, _, (one, other) = two
     engine, _ = conduct(two, {one: ["interrupted", "done"], other: ["done"]}, retries=1)
     assert engine.order == [one, other, one]
+
+
+def test_what_is_lost_begins_again_by_itself(two):
+    _, manifest, (one, other) = two
+    engine, lines = conduct(two, {one: ["lost", "done"], other: ["done"]})
+    assert engine.order == [one, one, other]
+    assert manifest.pieces[one].attempts == 2
+    assert f"{one}: begins again elsewhere: it broke" in lines

@@ -16,7 +16,7 @@ from drspcrl.experiments.local import LOGS, LocalEngine
 from drspcrl.experiments.manifest import JOURNAL, MANIFEST, Manifest, Piece
 from drspcrl.experiments.run import Options, plan_grid, run_grid
 from drspcrl.experiments.selection import Selection
-from drspcrl.experiments.worker import _can_resume
+from drspcrl.experiments.worker import _can_resume, work
 from drspcrl.training.stopping import Stop
 
 ALL = Selection()
@@ -410,3 +410,26 @@ def test_logs_are_written_through_no_link(out, tmp_path):
     with pytest.raises(InputError, match=f"{LOGS} is a symbolic link"):
         next(LocalEngine(1, Stop(None)).run([task]))
     assert not list((tmp_path / "mine").iterdir())
+
+
+def test_where_checkpoints_are_is_noted_and_asked_for(out, tiny_grid, tmp_path):
+    storage = str(tmp_path / "storage")
+    manifest = taken_up(out, tiny_grid())
+    manifest.keep_in(storage)
+    manifest.save()
+    manifest = Manifest.read(out)
+    assert manifest.storage == storage
+    manifest.keep_in(None)  # nothing has begun
+    manifest.keep_in(storage)
+    begin(manifest, next(iter(manifest.pieces.values())), "interrupted")
+    manifest.follow(tiny_grid(), ALL, dict.fromkeys([p.group for p in tiny_grid().populations], 99))
+    manifest.keep_in(storage)
+    for other in (None, str(tmp_path / "other")):
+        with pytest.raises(InputError, match=f"checkpoints of this grid are in {storage}; give"):
+            manifest.keep_in(other)
+
+
+def test_a_storage_that_cannot_be_seen_is_named(tiny_grid, out):
+    (population,) = tiny_grid().populations
+    task = Task("one", population.plain(), str(out), storage="/no/such/folder")
+    assert "storage /no/such/folder is no folder on" in work(vars(task))["error"]

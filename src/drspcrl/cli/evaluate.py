@@ -72,6 +72,8 @@ class Evaluate:
         """Evaluate; exit with code 1 if a run had to be left out, 2 if it was the only one."""
         from drspcrl.errors import InputError
 
+        if self.address is not None and self.engine == "local":
+            raise InputError("--address is of a Ray cluster; add --engine ray")
         results = []
         for result in self._results():
             say(_line(result))

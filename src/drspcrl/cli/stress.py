@@ -80,6 +80,10 @@ class Stress:
 
     def run(self) -> None:
         """Search, and print the table."""
+        from drspcrl.errors import InputError
+
+        if self.address is not None and self.engine == "local":
+            raise InputError("--address is of a Ray cluster; add --engine ray")
         from drspcrl.worlds.declare import read_declared
 
         policy, env, source, folder, worlds = self._subject()

@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
-from drspcrl.evaluation.parallel import Spread, Work
 from drspcrl.experiments.carrying import Copy, Packer
+from drspcrl.experiments.local import usable_cores
 from drspcrl.files import mark
+
+if TYPE_CHECKING:
+    from drspcrl.evaluation.parallel import Spread, Work
 
 SCRATCH = "DRSPCRL_SCRATCH"
 """The environment variable of a machine that names the folder to work in; it then always does."""
@@ -69,7 +72,7 @@ def connected(address: str | None) -> Iterator[Any]:
         return
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "error"}
     if address == "local":
-        options |= {"include_dashboard": False}
+        options |= {"include_dashboard": False, "num_cpus": usable_cores()}
     try:
         ray.init(**options)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
@@ -217,7 +220,7 @@ def at_folders(
 
 
 @contextmanager
-def spread_over(address: str | None, threads: int) -> Iterator[Spread]:
+def spread_over(address: str | None, threads: int) -> "Iterator[Spread]":
     """What shares runs that are evaluated among the machines of a cluster; see `at_folders`.
 
     Raises:
@@ -227,13 +230,13 @@ def spread_over(address: str | None, threads: int) -> Iterator[Spread]:
         yield partial(_evaluated, ray, threads)
 
 
-def _evaluated(ray: Any, threads: int, folders: Sequence[Path], work: Work) -> Iterator[Any]:
+def _evaluated(ray: Any, threads: int, folders: Sequence[Path], work: "Work") -> Iterator[Any]:
     for folder, found in at_folders(ray, folders, partial(_only_one, work), threads):
         failed = isinstance(found, BaseException)
         yield (folder, reason_of(found)) if failed else replace(found, path=folder)
 
 
-def _only_one(work: Work, folder: Path, threads: int) -> Any:
+def _only_one(work: "Work", folder: Path, threads: int) -> Any:
     (result,) = work([folder], threads=threads)
     return result
 

@@ -120,7 +120,7 @@ class LocalEngine(Engine):
 
     def __init__(self, jobs: int, stop: Stop, program: Sequence[str] = WORKER):
         self._jobs, self._stop, self._program = jobs, stop, program
-        self.threads = 0 if jobs == 1 else max(1, _cores() // jobs)
+        self.threads = 0 if jobs == 1 else max(1, usable_cores() // jobs)
 
     def memory(self, device: str) -> float | None:
         """See `Engine`."""
@@ -159,7 +159,8 @@ class LocalEngine(Engine):
         return Child.start(task, self._program, shared_gpu(self._jobs))
 
 
-def _cores() -> int:
+def usable_cores() -> int:
+    """The cores that this process may use; simulations say the same, and take longer to load."""
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable is not None else os.cpu_count() or 1
 

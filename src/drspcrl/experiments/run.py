@@ -82,6 +82,8 @@ class Options:
                 )
         if self.rate is not None and not _SLOWEST <= self.rate < float("inf"):
             raise InputError(f"rate is {shown(self.rate)}; give steps per second above 0")
+        if self.address is not None and self.engine != "ray":
+            raise InputError(f"address {shown(self.address)} is of a Ray cluster; add --engine ray")
         for name, allowed in (("engine", ENGINES), ("device", DEVICES)):
             if getattr(self, name) not in allowed:
                 value = getattr(self, name)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from drspcrl.errors import InputError
-from drspcrl.evaluation.folders import result_path
 from drspcrl.experiments.population import Population
 from drspcrl.runfolder.runs import read_config, read_info
 
@@ -30,6 +29,8 @@ def run_state(folder: Path, suite: str) -> RunState:
     except InputError:  # damaged: what can continue with it will say so
         return "interrupted"
     if status == "finished":
+        from drspcrl.evaluation.folders import result_path  # loads simulators
+
         return "evaluated" if result_path(folder, Path(suite).stem).exists() else "finished"
     if status in ("diverged", "failed"):
         return status
