@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+_TOKEN = secrets.token_hex(32)  # a process that has joined one cluster joins others by the same
+
 
 def settings(folder: Path) -> dict[str, str]:
     """The environment of everything that belongs to a cluster: a token of its own, no network."""
     folder.mkdir(parents=True, exist_ok=True)
     token = folder / "token"
-    token.write_text(secrets.token_hex(32))
+    token.write_text(_TOKEN)
     return {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),

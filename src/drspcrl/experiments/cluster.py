@@ -6,8 +6,10 @@ one that does not works at a copy on a disk of its own, and what it writes is ca
 
 import os
 import shutil
+import signal
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,6 +24,7 @@ from drspcrl.errors import InputError
 from drspcrl.experiments.carrying import Copy, Packer
 from drspcrl.experiments.local import usable_cores
 from drspcrl.files import mark
+from drspcrl.training.stopping import SIGNALS
 
 if TYPE_CHECKING:
     from drspcrl.evaluation.parallel import Spread, Work
@@ -74,7 +77,8 @@ def connected(address: str | None) -> Iterator[Any]:
     if address == "local":
         options |= {"include_dashboard": False, "num_cpus": usable_cores()}
     try:
-        ray.init(**options)
+        with _signals_kept():
+            ray.init(**options)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = brief(" ".join(str(error).split()), 300)
         raise InputError(
@@ -85,6 +89,18 @@ def connected(address: str | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Have signals do afterwards what they did before; Ray ends a process by SIGTERM at once."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _imported(alone: bool) -> Any:
