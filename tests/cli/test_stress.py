@@ -78,7 +78,7 @@ def test_a_run_folder_keeps_its_result(tmp_path, capsys):
         ([*OWN, "--parameters"], "parameters is (); name at least one of gain, twist"),
         ([*OWN, "--parameters", "wings"], "parameter 'wings' is not in this task; choose from"),
         ([*OWN, "--budget", "3"], "a budget of 3 episodes is too small for one generation"),
-        ([*OWN, "--limit", "1.5"], "limit is 1.5; give the share of the nominal return"),
+        ([*OWN[:4], "--limit", "1.5"], "limit is 1.5; give the share of the nominal return"),
         ([*OWN, "--shape", "cube"], "--shape"),
         ([*OWN, "--worlds", "no.yaml"], "worlds file no.yaml is no file"),
     ],
@@ -101,3 +101,23 @@ def test_a_run_that_names_code_is_not_trusted(tmp_path, capsys):
     folder = make_run(tmp_path, 0, env="spiral:Spiral")
     assert run(folder) == 2
     assert "--trust spiral:Spiral" in capsys.readouterr().err
+
+
+def test_one_run_is_taken_and_several_are_listed(tmp_path, capsys):
+    make_run(tmp_path, 0)
+    (tmp_path / "Hopper-sac-vanilla-s0" / "policy.safetensors").unlink()
+    assert run(tmp_path) == 2
+    assert "Hopper-sac-vanilla-s0 holds no policy; give a run" in capsys.readouterr().err
+    make_run(tmp_path, 1)
+    assert run(tmp_path) == 2
+    printed = capsys.readouterr().err
+    assert "holds 2 runs; give one of them: " in printed
+    assert "Hopper-sac-vanilla-s0, " in printed
+
+
+def test_a_question_that_fails_in_the_simulator_can_be_corrected(worlds, tmp_path, capsys):
+    out = tmp_path / "out"
+    options = ["--worlds", worlds, "--parameters", "gain", "twist", "--budget", 320, "--out", out]
+    assert run(*OWN, *options, "--least", 39) == 2
+    assert "fails in the simulator as it is" in capsys.readouterr().err
+    assert run(*OWN, *options, "--least", 0) == 0

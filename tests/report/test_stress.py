@@ -36,13 +36,14 @@ def test_a_row_for_each_run_that_was_stressed(runs, result):
     folder = read_runs(runs).runs[0].path
     (folder / "stress.json").write_text(json.dumps(result.record()))
     table = stress_table(read_runs(runs).runs)
-    ((run, nominal, limit, near, parts, worst, returns),) = table.rows
-    assert len(COLUMNS) == 7
+    ((run, nominal, limit, near, parts, near_return, worst, returns),) = table.rows
+    assert len(COLUMNS) == 8
     assert run == "Hopper, SAC, Vanilla, seed 0"
     assert nominal == "38.18 [38.18, 38.18]"
     assert (limit, near[:2]) == ("0", "3.")
     assert "twist 0." in parts
     assert "gain 0." in parts
+    assert float(near_return.split()[0]) < 0
     assert worst.startswith("2: twist 0.7")
     assert returns.startswith("35.")
     page = render_page(collect(runs, None, "the command"))
@@ -53,7 +54,17 @@ def test_no_failing_world_is_said(runs, result):
     folder = read_runs(runs).runs[0].path
     (folder / "stress.json").write_text(json.dumps(replace(result, nearest=None).record()))
     (row,) = stress_table(read_runs(runs).runs).rows
-    assert row[3:5] == ("none within 5", "–")
+    assert row[3:6] == ("none within 5", "–", "–")
+
+
+def test_a_nearest_world_that_holds_with_fresh_episodes_is_said(runs, result):
+    folder = read_runs(runs).runs[0].path
+    above = replace(result.nearest.above, value=3.0, low=1.0, high=5.0)
+    doubtful = replace(result, nearest=replace(result.nearest, above=above))
+    (folder / "stress.json").write_text(json.dumps(doubtful.record()))
+    (row,) = stress_table(read_runs(runs).runs).rows
+    assert row[3].endswith(" (but holds with fresh episodes)")
+    assert "with fresh episodes the nearest failing world does not fail" in str(doubtful)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from drspcrl.evaluation import Policy
     from drspcrl.evaluation.stress import StressResult
 
+_LISTED = 8
+
 
 @dataclass(frozen=True)
 class Stress:
@@ -143,9 +145,10 @@ class Stress:
         from drspcrl.zoo import in_zoo, located
 
         place = located(given)
-        folder, file = (place.parent, place) if place.is_file() else (place, place / POLICY_FILE)
-        if not folder.is_dir():
+        if not place.exists():
             raise InputError(f"{given} does not exist; give a run folder or zoo:NAME")
+        place = place if place.is_file() else _one_run(place)
+        folder, file = (place.parent, place) if place.is_file() else (place, place / POLICY_FILE)
         try:
             run = read_run(folder, metrics=(), evaluations=False)
         except InputError as error:
@@ -159,6 +162,11 @@ class Stress:
         if source is not None:
             policy = named_policy(run, source, self.trust or ())
             return policy, task, {"name": source}, folder, worlds
+        if not os.path.lexists(file):
+            raise InputError(
+                f"{folder} holds no policy; give a run with {POLICY_FILE} in it (a digest keeps "
+                "one where drspcrl keep --policies asks for it)"
+            )
         policy = load_policy(file)
         digest = hashlib.sha256(read_bytes(file, follow=True)).hexdigest()
         out = Path("stress-output") if in_zoo(given) else folder
@@ -181,3 +189,18 @@ def _search(
 
     import_trusted(env, trust)
     return stress(policy, env, out=out, threads=threads, show=show, **asked)
+
+
+def _one_run(folder: Path) -> Path:
+    """The folder itself, or the single run below it."""
+    from drspcrl.errors import InputError
+    from drspcrl.runfolder.runs import find_runs
+
+    if (folder / "run.json").exists():
+        return folder
+    runs = list(find_runs(folder))
+    if len(runs) > 1:
+        more = f" and {len(runs) - _LISTED} more" if len(runs) > _LISTED else ""
+        listed = ", ".join(map(str, runs[:_LISTED])) + more
+        raise InputError(f"{folder} holds {len(runs)} runs; give one of them: {listed}")
+    return runs[0] if runs else folder

@@ -30,7 +30,7 @@ from drspcrl.statistics import Estimate, Gain, missing
 FILE, KIND, FORMAT_VERSION = "stress.json", "drspcrl stress", 1
 COLUMNS = (
     *("run", "nominal return", "fails below", "nearest failing world (tolerances)"),
-    *("what it consists of", "worst world within", "return there"),
+    *("what it consists of", "return there", "worst world within", "return there"),
 )
 _PARTS = 3
 _LARGEST = 1 << 24  # bytes
@@ -81,7 +81,7 @@ def _row(run: Run, found: Mapping[str, Any]) -> tuple[str, ...]:
     try:
         nearest, worst, question = found["nearest"], found["worst"], found["question"]
         reach, within = float(question["reach"]), float(question["within"])
-        near = f"none within {reach:g}" if nearest is None else f"{float(nearest['distance']):.3g}"
+        near = f"none within {reach:g}" if nearest is None else _distance(nearest)
         cells = (
             ", ".join((run.environment, algorithm_label(run.algorithm), method_label(run.method)))
             + f", seed {run.seed}",
@@ -89,12 +89,18 @@ def _row(run: Run, found: Mapping[str, Any]) -> tuple[str, ...]:
             f"{float(found['limit_return']):.4g}",
             near,
             "–" if nearest is None else _parts(nearest["values"]),
+            "–" if nearest is None else _estimate(nearest["return"]),
             f"{within:g}: {_parts(worst['values'])}",
             _estimate(worst["return"]),
         )
     except (KeyError, TypeError, ValueError, IndexError):
         raise InputError("is damaged: something that stress writes is missing") from None
     return tuple(plain(cell) for cell in cells)
+
+
+def _distance(nearest: Mapping[str, Any]) -> str:
+    doubt = " (but holds with fresh episodes)" if nearest.get("verdict") == "holds" else ""
+    return f"{float(nearest['distance']):.3g}{doubt}"
 
 
 def _parts(values: Sequence[Mapping[str, Any]]) -> str:

@@ -45,7 +45,8 @@ def draw(result: StressResult, folder: Path) -> None:
 def _title(result: StressResult) -> str:
     said = "no failing world found"
     if result.nearest is not None:
-        said = f"fails {result.nearest.distance:.3g} tolerances away"
+        verb = "seems to fail" if result.nearest.verdict == "holds" else "fails"
+        said = f"{verb} {result.nearest.distance:.3g} tolerances away"
     within, worst = result.info["question"]["within"], result.worst.fresh.value
     return (
         f"{result.info['env']}: {said}; worst within {within:g}: return {worst:.4g} "

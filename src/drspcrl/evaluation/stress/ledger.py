@@ -72,6 +72,11 @@ class Ledger:
         self._save()
         return returns, lost
 
+    def forget(self) -> None:
+        """Leave no state behind, so that a corrected question may begin in the same folder."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
     def _replay(self, points: np.ndarray, seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         entry = self._plays[self._replayed]
         returns, lost = np.array(entry["returns"], float), np.array(entry["diverged"], bool)

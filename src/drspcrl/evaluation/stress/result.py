@@ -177,9 +177,7 @@ class StressResult:
         if self.nearest is not None and self.nearest.verdict == "holds":
             doubts.append(f"with fresh episodes the nearest failing world does not fail: {more}")
         if self.nearest is not None and self.nearest.verdict == "undecided":
-            doubts.append(
-                f"fresh episodes leave open whether it fails: it is near the limit; {more}"
-            )
+            doubts.append("it lies at the limit: fresh episodes cannot tell whether it fails")
         near, first = self.nearest, self.searched
         if near is not None and first is not None and near.distance > _FURTHER * first:
             own = self.info["question"]["episodes"]

@@ -250,7 +250,11 @@ def _search(
     """Nominal, alone, nearest, worst; each played again with episodes that chose none of them."""
     seeds = _seeds(question.seed, _SEARCHED, question.episodes)
     nominal = float(ledger.play(np.zeros((1, space.size)), seeds)[0].mean())
-    question.check_nominal(nominal)
+    try:
+        question.check_nominal(nominal)
+    except InputError:
+        ledger.forget()
+        raise
     limit = question.limit_return(nominal)
     search = Search(space, ledger, seeds, nominal, limit, question.reach, question.seed)
     search.points, search.means = [np.zeros(space.size)], [nominal]
