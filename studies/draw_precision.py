@@ -72,26 +72,26 @@ def network_in(precision: str, network: Network) -> Callable[..., Array]:
     return apply
 
 
-def values(state: SACState, faced: DrawBatch, precision: str) -> Array:
+def values(state: SACState, draws: DrawBatch, precision: str) -> Array:
     """`sac.soft_value` of all draws with the target critics, [B, n]."""
     inside = partial(network_in, precision)
-    wanted, log_density = tanh_sample(inside(state.actor)(faced.inputs.seen), faced.z)
-    arriving = faced.inputs.arriving(wanted)
+    wanted, log_density = tanh_sample(inside(state.actor)(draws.inputs.seen), draws.z)
+    arriving = draws.inputs.arriving(wanted)
     both = [
-        inside(critic)(faced.inputs.true, arriving)[..., 0] for critic in unstack(state.targets)
+        inside(critic)(draws.inputs.true, arriving)[..., 0] for critic in unstack(state.targets)
     ]
     return jnp.minimum(*both) - temperature(state) * log_density
 
 
-def row(robust: Transitions, state: SACState, faced: DrawBatch, precision: str) -> str:
+def row(robust: Transitions, state: SACState, draws: DrawBatch, precision: str) -> str:
     def solved(drawn: Array) -> tuple[np.ndarray, np.ndarray]:
         given = ValueOfDraws(
-            lambda shift: (drawn, None), None, faced.inputs.seen, faced.probabilities, faced.origin
+            lambda shift: (drawn, None), None, draws.inputs.seen, draws.probabilities, draws.origin
         )
         worst = robust.dual.find(state.robust.dual, given, jnp.float32(RADIUS)).worst
         return np.asarray(worst.value), np.asarray(worst.multiplier)
 
-    exact, found = (values(state, faced, name) for name in ("float32", precision))
+    exact, found = (values(state, draws, name) for name in ("float32", precision))
     spread = np.std(exact, axis=1)
     error = np.asarray(found - exact)
     own = np.sqrt(np.mean(np.var(error, axis=1))) / np.sqrt(np.mean(spread**2))
@@ -124,12 +124,12 @@ def main() -> None:
     against: Strength = jax.tree.map(lambda leaf: leaf[0], loop.uncertainty)
     batch_key, key = jax.random.split(jax.random.key(0))
     batch = replayed(loop, batch_key, given.states)
-    faced = robust.face(state.robust, *backup_states(batch), against.scales, key)
+    draws = robust.draw_batch(state.robust, *backup_states(batch), against.scales, key)
     print(f"{given.env}, {given.steps:,} steps, sensor {given.sensor}, jax {jax.__version__}\n")
     print("| format | value | spread | common error | own error / spread | U | β |")
     print("|---" * 7 + "|")
     for precision in FORMATS:
-        print(row(robust, state, faced, precision), flush=True)
+        print(row(robust, state, draws, precision), flush=True)
     loop.collector.close()
 
 

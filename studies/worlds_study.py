@@ -95,18 +95,21 @@ def tables(groups: Mapping[str, Group], less: str | None = None) -> str:
 
 def share(group: Group, method: str, less: str) -> str:
     """M in percent of that of the same method without a change, over the seeds of both."""
-    variant, change = variants.parse(method), variants.parse(f"{FIXED}:{less}").changes
+    variant, change = (
+        variants.parse_variant(method),
+        variants.parse_variant(f"{FIXED}:{less}").changes,
+    )
     if not change.items() <= variant.changes.items():
         return "–"
     rest = {name: value for name, value in variant.changes.items() if name not in change}
-    base = group.get(variants.label(Variant(variant.method, rest)), {})
+    base = group.get(variants.variant_label(Variant(variant.method, rest)), {})
     both = [100 * own["M"] / base[seed]["M"] for seed, own in group[method].items() if seed in base]
     return cell(both, 1)
 
 
 def is_constant(method: str) -> bool:
     """Whether a method holds one radius, with probes and a critic that sees the world."""
-    variant = variants.parse(method)
+    variant = variants.parse_variant(method)
     held = variant.method == FIXED and set(variant.changes) <= {"end_share"}
     return held or method == "probes_only"
 

@@ -9,7 +9,7 @@ from drspcrl.errors import InputError
 from drspcrl.presets import ABLATIONS, ablation
 from drspcrl.training.loop import ball
 from drspcrl.training.settings import resolve
-from drspcrl.variants import folder_name, label, parse
+from drspcrl.variants import folder_name, parse_variant, variant_label
 
 DEFAULTS = CurriculumSettings.defaults()
 
@@ -23,7 +23,7 @@ def test_every_variant_can_be_made(name):
     known = resolve("sac", {}, 10_000).flat()
     for variant in found.variants:
         assert variant.method in METHODS
-        assert parse(label(variant)) == variant
+        assert parse_variant(variant_label(variant)) == variant
         own = {k: v for k, v in variant.changes.items() if k in DEFAULTS}
         assert variant.changes.keys() <= known.keys()
         curriculum(variant.method, own, 100, 0.99, KL())

@@ -28,7 +28,7 @@ class Variant:
     changes: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-def parse(text: str) -> Variant:
+def parse_variant(text: str) -> Variant:
     """The variant that a text such as `fixed` or `self_paced:pacing=0.1,rate=1` names.
 
     A user's own curriculum has a colon in its name: `module:Class`, `module:Class:rate=1`.
@@ -52,7 +52,7 @@ def parse(text: str) -> Variant:
     return Variant(method, changes)
 
 
-def label(variant: Variant) -> str:
+def variant_label(variant: Variant) -> str:
     """The one way to write a variant: names in order, numbers without ornament."""
     if not variant.changes:
         return variant.method
@@ -62,7 +62,7 @@ def label(variant: Variant) -> str:
 
 def folder_name(variant: Variant) -> str:
     """The label with only letters, digits and `_ . -`; distinct for distinct variants."""
-    text = label(variant)
+    text = variant_label(variant)
     safe = _UNSAFE.sub("_", text).lstrip(".-")
     if safe == text and len(safe) <= _LONGEST_NAME:
         return safe

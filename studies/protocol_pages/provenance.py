@@ -33,7 +33,7 @@ def _settings(runs: Sequence[Run]) -> str:
     known = [run for run in runs if isinstance(run.config.get("settings"), dict)]
     for run in known:
         had, now = run.config["settings"], resolve(run.algorithm, {}, 1_000_000).flat()
-        for name in now.keys() - variants.parse(run.method).changes.keys():
+        for name in now.keys() - variants.parse_variant(run.method).changes.keys():
             if name not in had and (not now[name] or ALWAYS.get(name) == now[name]):
                 continue  # what is off by default, or was always so, need not have been there
             told[name].add(f"`{name}={_written(had[name])}`" if name in had else f"no `{name}`")

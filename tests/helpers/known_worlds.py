@@ -170,7 +170,7 @@ class Known:
         learner = self.loop.learner
         one = _ppo_signal if self.algorithm == "ppo" else _replay_signal
         rows = jnp.asarray(np.resize(worlds, (_ROWS, worlds.shape[1])), jnp.float32)
-        shown = SignalInputs(jnp.zeros((4, 1)), (jnp.zeros((_ROWS, 1)), rows))
+        signal_inputs = SignalInputs(jnp.zeros((4, 1)), (jnp.zeros((_ROWS, 1)), rows))
         keys = jnp.tile(_look_keys(), len(radii))
         each = jnp.repeat(jnp.asarray(radii, jnp.float32), _LOOKS)
 
@@ -178,7 +178,7 @@ class Known:
         def look(state: Any) -> Any:
             def once(now: tuple[Any, Any]) -> Any:
                 strength = WorldStrength(now[0], jnp.float32(1.0), jnp.float32(0.0))
-                told = one(learner, state, shown, strength, now[1])
+                told = one(learner, state, signal_inputs, strength, now[1])
                 return told["probe_values"], told["price"]
 
             return jax.lax.map(once, (each, keys))
@@ -206,20 +206,22 @@ def _following(actor: Network, activation: str) -> Network:
     return first, second, last
 
 
-def _replay_signal(learner: Any, state: Any, shown: Any, strength: Any, key: Any) -> Any:
+def _replay_signal(learner: Any, state: Any, signal_inputs: Any, strength: Any, key: Any) -> Any:
     rows = jnp.zeros((_ROWS, 1 + learner.uncertainty.coordinates))
     one = jnp.zeros(_ROWS)
     batch = Batch(rows, one[:, None], one, rows, one > 0)
-    return learner.signal(state, batch, shown, strength, key).signal
+    return learner.signal(state, batch, signal_inputs, strength, key).signal
 
 
-def _ppo_signal(learner: Any, state: Any, shown: Any, strength: Any, key: Any) -> Any:
+def _ppo_signal(learner: Any, state: Any, signal_inputs: Any, strength: Any, key: Any) -> Any:
     zeros = jnp.zeros((_ROWS, 1, 1))
     world = jnp.zeros((_ROWS, 1, learner.uncertainty.coordinates))
     privileged = Privileged(zeros, zeros, zeros, zeros, world)
     flat = zeros[..., 0]
-    rollout = Rollout(zeros, zeros, flat, zeros, flat, flat > 0, flat > 0, privileged, shown)
-    told = learner.uncertainty.conclude(
+    rollout = Rollout(
+        zeros, zeros, flat, zeros, flat, flat > 0, flat > 0, privileged, signal_inputs
+    )
+    told = learner.uncertainty.rollout_signal(
         *(state.robust, value_of(state), rollout, state.observations, None),
         *(normalization.scale(state.rewards), strength, key),
     )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from gymnasium.spaces import Box
 
-from drspcrl.envs.simulation import Simulation, Transition
+from drspcrl.envs.simulation import Simulation, SimulationStep
 
 STEP, LENGTH, CONTROL = 0.1, 20, 0.1
 NOMINAL = np.array([0.8, 2.0, 1.5])
@@ -54,7 +54,7 @@ class LinearQuadratic(Simulation):
         self._x[ids] = [self._generators[i].standard_normal(2) for i in ids]
         return self._x[ids]
 
-    def advance(self, actions: np.ndarray) -> Transition:
+    def advance(self, actions: np.ndarray) -> SimulationStep:
         position, velocity = self._x.T
         u = actions[:, 0]
         reward = -(position**2 + velocity**2 + CONTROL * u**2)
@@ -63,7 +63,7 @@ class LinearQuadratic(Simulation):
         self._x = np.stack([position + STEP * velocity, velocity + STEP * force], axis=1)
         self._steps += 1
         nobody = np.zeros(self.num_envs, bool)
-        return Transition(self._x.copy(), reward, nobody, self._steps >= LENGTH, nobody)
+        return SimulationStep(self._x.copy(), reward, nobody, self._steps >= LENGTH, nobody)
 
     def rows(self, ids: np.ndarray) -> np.ndarray:
         return self._x[ids]

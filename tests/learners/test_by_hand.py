@@ -292,8 +292,8 @@ class TestPPO:
         # A = 1.14 + 0.45·3.19 = 2.5755;  3.19;  1.1. Targets: A + V.
         hyper = PPOHyper(discount=0.9, trace=0.5)
         learner, state, rollout = PPO(()), self.state(), self.rollout()
-        ahead = learner.look_ahead(state, rollout, Strength(), jax.random.key(0))
-        batch = learner.training_batch(state, rollout, hyper, ahead)
+        backup = learner.rollout_backup(state, rollout, Strength(), jax.random.key(0))
+        batch = learner.training_batch(state, rollout, hyper, backup)
         np.testing.assert_allclose(batch.value, [1.3, 1.6, 1.9], rtol=1e-9)
         np.testing.assert_allclose(batch.advantage, [2.5755, 3.19, 1.1], rtol=1e-9)
         np.testing.assert_allclose(batch.target, [3.8755, 4.79, 3.0], rtol=1e-9)

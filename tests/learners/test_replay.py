@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drspcrl.learners import replay
-from drspcrl.learners.replay import Outcome
+from drspcrl.learners.replay import EnvStep
 
 
 def play(envs: int, transitions: int, steps: int, episode: float, seed: int = 0):
@@ -25,7 +25,7 @@ def play(envs: int, transitions: int, steps: int, episode: float, seed: int = 0)
         reward = np.arange(envs) * 1000.0 + t  # names the transition
         for e in range(envs):
             history[e].append((now[e], action[e], reward[e], final[e], terminated[e]))
-        outcome = Outcome(*map(as_device, (following, final, reward, terminated, ended)))
+        outcome = EnvStep(*map(as_device, (following, final, reward, terminated, ended)))
         buffer = add(buffer, jnp.float32(action), outcome)
         now = following
     return buffer, history
@@ -82,6 +82,6 @@ def test_observations_are_stored_once():
 def test_jitted_add_works_in_place():
     buffer = replay.init(jnp.zeros((2, 3)), 1, 1000)
     pointer = buffer.observation.unsafe_buffer_pointer()
-    outcome = Outcome(*(jnp.zeros(s) for s in ((2, 3), (2, 3), (2,))), *[jnp.zeros(2, bool)] * 2)
+    outcome = EnvStep(*(jnp.zeros(s) for s in ((2, 3), (2, 3), (2,))), *[jnp.zeros(2, bool)] * 2)
     add = jax.jit(replay.add, donate_argnums=0)
     assert add(buffer, jnp.zeros((2, 1)), outcome).observation.unsafe_buffer_pointer() == pointer

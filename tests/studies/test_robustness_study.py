@@ -10,7 +10,7 @@ import jax
 import pytest
 
 from drspcrl.training.settings import resolve
-from drspcrl.variants import label, parse
+from drspcrl.variants import parse_variant, variant_label
 
 PATH = Path(__file__).parents[2] / "studies" / "robustness_study.py"
 TINY = ("hidden=8", "rollout_size=64", "curriculum_every=64", "envs_per_member=4", "draws=4")
@@ -208,8 +208,8 @@ def test_effects_keep_other_methods_out_of_the_rows_of_radii(study, tmp_path):
 def test_every_study_is_of_variants_that_its_learner_knows(study):
     for name, parts in study.STUDIES.items():
         for part in parts:
-            variants = [parse(method) for method in part.methods]
-            assert len({label(variant) for variant in variants}) == len(variants), name
+            variants = [parse_variant(method) for method in part.methods]
+            assert len({variant_label(variant) for variant in variants}) == len(variants), name
             for variant in variants:
                 learner = "ppo" if name == "on_policy" else "sac"
                 resolve(learner, {**part.settings, **variant.changes}, 10_000)

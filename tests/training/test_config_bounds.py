@@ -8,7 +8,7 @@ import pytest
 from drspcrl import display
 from drspcrl.errors import InputError
 from drspcrl.training import TrainConfig
-from drspcrl.training.telemetry import Progress
+from drspcrl.training.telemetry import TrainProgress
 
 BOMB = [["x" * 1000] * 1000] * 1000
 
@@ -45,7 +45,7 @@ def test_the_name_of_a_method_is_no_markup(terminal, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     console = display.literal_console()
     console.file, console._force_terminal = io.StringIO(), terminal
-    with Progress(["mine[/b]:X\x1b[2J", "[red]red:X"], 64, console) as progress:
+    with TrainProgress(["mine[/b]:X\x1b[2J", "[red]red:X"], 64, console) as progress:
         row = {"step": 64, "episode_return": 1.0, "steps_per_second": 1.0}
         progress.show([row, row])
     told = console.file.getvalue()

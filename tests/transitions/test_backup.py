@@ -260,7 +260,7 @@ def test_draws_that_share_their_state_are_worth_what_they_are_apart(name):
     for kinds in (("sensor",), KINDS):
         learner, state = make(name, Transitions(Noise(kinds=kinds)))
         form = learner.uncertainty
-        seen = form.face(state.robust, *backup_states(batch()), scales, jax.random.key(3))
+        seen = form.draw_batch(state.robust, *backup_states(batch()), scales, jax.random.key(3))
         if name == "sac":
             value = partial(sac.soft_value, state, state.actor, state.targets)
         else:
@@ -282,7 +282,7 @@ def test_wasserstein_is_the_value_less_its_steepness():
     known = state.robust._replace(nominal=NoiseState(spread, spread))
     origin, alive = backup_states(batch())
     form = learner.uncertainty
-    seen = form.face(known, origin, alive, Scales(), jax.random.key(0))
+    seen = form.draw_batch(known, origin, alive, Scales(), jax.random.key(0))
     value = partial(ddpg.policy_value, state.actor, state.critic)
     worst, _, _ = jax.jit(lambda: form.worst_case(known, value, seen, jnp.array(ε)))()
 

@@ -44,7 +44,7 @@ def acted(learner: PPO, strength: Strength) -> tuple[PPOState, Rollout]:
         reward=jnp.asarray(random.normal(size=(STEPS, ENVS)), jnp.float32),
         terminated=jnp.asarray(terminated),
         ended=jnp.asarray(ended),
-        shown=SignalInputs(states[0]) if learner.uncertainty.paced else None,
+        signal_inputs=SignalInputs(states[0]) if learner.uncertainty.paced else None,
     )
     return state, rollout
 
@@ -61,9 +61,9 @@ def awake(state: PPOState, gain: jax.Array) -> PPOState:
 def robust_batch(strength: Strength, gain: jax.Array):
     state, rollout = acted(ROBUST, strength)
     state = awake(state, gain)
-    ahead = ROBUST.look_ahead(state, rollout, strength, jax.random.key(3))
-    batch = ROBUST.training_batch(state, rollout, PPOHyper(), ahead)
-    return state, rollout, ahead.detail, batch
+    bootstrap = ROBUST.rollout_backup(state, rollout, strength, jax.random.key(3))
+    batch = ROBUST.training_batch(state, rollout, PPOHyper(), bootstrap)
+    return state, rollout, bootstrap.detail, batch
 
 
 def noisy(epsilon: float, process: float = 0.1) -> Strength:
@@ -79,49 +79,51 @@ def plain_batch():
     @jax.jit
     def learn():
         state, rollout = acted(PLAIN, Strength())
-        ahead = PLAIN.look_ahead(state, rollout, Strength(), jax.random.key(3))
-        return PLAIN.training_batch(state, rollout, PPOHyper(), ahead)
+        bootstrap = PLAIN.rollout_backup(state, rollout, Strength(), jax.random.key(3))
+        return PLAIN.training_batch(state, rollout, PPOHyper(), bootstrap)
 
     return learn()
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_without_noise_every_radius_gives_the_plain_batch(epsilon, plain_batch):
-    _, _, ahead, batch = robust_batch(noiseless(epsilon), jnp.float32(0.0))
+    _, _, bootstrap, batch = robust_batch(noiseless(epsilon), jnp.float32(0.0))
     for name in ("observation", "action", "log_density", "value", "advantage", "target"):
         np.testing.assert_allclose(
             getattr(batch, name), getattr(plain_batch, name), rtol=1e-5, atol=1e-6, err_msg=name
         )
-    np.testing.assert_allclose(ahead.ratio, 1.0, rtol=1e-6)
+    np.testing.assert_allclose(bootstrap.ratio, 1.0, rtol=1e-6)
 
 
 def test_radius_zero_is_the_plain_expectation():
-    _, _, ahead, batch = robust_batch(noisy(0.0), jnp.float32(1.0))
-    assert np.ptp(ahead.values, axis=-1).min() > 0.01
-    np.testing.assert_allclose(ahead.worst.value, ahead.values.mean(axis=-1), rtol=1e-5, atol=1e-6)
+    _, _, bootstrap, batch = robust_batch(noisy(0.0), jnp.float32(1.0))
+    assert np.ptp(bootstrap.values, axis=-1).min() > 0.01
+    np.testing.assert_allclose(
+        bootstrap.worst.value, bootstrap.values.mean(axis=-1), rtol=1e-5, atol=1e-6
+    )
     # With equal weights the traces are those of plain GAE, whose sum with V is the target.
-    np.testing.assert_array_equal(ahead.ratio, 1.0)
+    np.testing.assert_array_equal(bootstrap.ratio, 1.0)
     np.testing.assert_allclose(batch.target, batch.value + batch.advantage, rtol=1e-5, atol=1e-5)
 
 
 def test_draw_zero_is_what_came_true():
-    _, rollout, ahead, batch = robust_batch(noisy(0.5, process=0.0), jnp.float32(1.0))
+    _, rollout, bootstrap, batch = robust_batch(noisy(0.5, process=0.0), jnp.float32(1.0))
     values = batch.value.reshape(STEPS, ENVS)
     running = ~np.asarray(rollout.ended[:-1])
-    realised = np.asarray(ahead.values[:-1, :, 0])
+    realised = np.asarray(bootstrap.values[:-1, :, 0])
     np.testing.assert_allclose(realised[running], np.asarray(values[1:])[running], rtol=1e-4)
     # Where an episode ended the next step is another one's.
     assert not np.isclose(realised[~running], np.asarray(values[1:])[~running], rtol=1e-3).any()
 
 
 def test_targets_and_advantages_are_worked_from_the_worst_case():
-    _, rollout, ahead, batch = robust_batch(noisy(0.5), jnp.float32(1.0))
+    _, rollout, bootstrap, batch = robust_batch(noisy(0.5), jnp.float32(1.0))
     values, target, advantage = (
         np.asarray(a, np.float64).reshape(STEPS, ENVS)
         for a in (batch.value, batch.target, batch.advantage)
     )
-    ended, ratio = np.asarray(rollout.ended), np.asarray(ahead.ratio, np.float64)
-    worst = np.where(rollout.terminated, 0.0, ahead.worst.value)
+    ended, ratio = np.asarray(rollout.ended), np.asarray(bootstrap.ratio, np.float64)
+    worst = np.where(rollout.terminated, 0.0, bootstrap.worst.value)
     residuals = np.asarray(rollout.reward) + 0.99 * worst - values
     missing = gains = np.zeros(ENVS)
     for t in reversed(range(STEPS)):
@@ -130,7 +132,7 @@ def test_targets_and_advantages_are_worked_from_the_worst_case():
         gains = residuals[t] + 0.99 * 0.95 * np.where(ended[t], 0.0, gains)
         np.testing.assert_allclose(target[t], values[t] + missing, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(advantage[t], gains, rtol=1e-4, atol=1e-4)
-    assert np.all(ahead.worst.value < ahead.values.mean(axis=-1))
+    assert np.all(bootstrap.worst.value < bootstrap.values.mean(axis=-1))
     assert ratio.min() < 0.5 < 1.5 < ratio.max()
 
 

@@ -195,7 +195,7 @@ def played(env: BatchEnv, steps: int) -> list[np.ndarray]:
 
 class Telling(EpisodeWorlds):
     def said_now(self):
-        return self.said(np.zeros((self.members, 32))).values()
+        return self.episode_signal(np.zeros((self.members, 32))).values()
 
 
 @pytest.mark.parametrize("candidates", [0, 4])
@@ -261,13 +261,13 @@ def test_returns_are_told_by_role_and_once_to_each():
 def test_the_premium_is_what_anchors_have_lost():
     _, worlds = in_worlds(envs=4, roles=Roles(4, 4))
     none = np.zeros((1, 32))
-    assert np.isnan(worlds.said(none)["premium"])
+    assert np.isnan(worlds.episode_signal(none)["premium"])
     for total, level in ((10.0, 10.0), (10.0, 10.0), (5.0, 9.0), (0.0, 7.2)):  # .8 : .2
         finished(worlds, 0, [total])
-        told = worlds.said(none)
+        told = worlds.episode_signal(none)
         assert told["anchor_return"] == total
         assert told["premium"] == pytest.approx((10.0 - level) / 10.0)
-    told = worlds.said(none)  # none ended: it stays
+    told = worlds.episode_signal(none)  # none ended: it stays
     assert told["premium"] == pytest.approx(0.28)
     assert np.isnan(told["anchor_return"])
 
@@ -276,7 +276,7 @@ def test_the_premium_of_negative_returns():
     _, worlds = in_worlds(envs=4, roles=Roles(4, 4))
     for total in (-10.0, -20.0):
         finished(worlds, 0, [total])
-        told = worlds.said(np.zeros((1, 32)))
+        told = worlds.episode_signal(np.zeros((1, 32)))
     assert told["premium"] == pytest.approx(0.2)  # from −10 to −12
 
 
@@ -298,7 +298,7 @@ def test_calibration_compares_values_with_what_followed():
     error, found = worlds.calibration(values)
     assert found[0] == pytest.approx(spearmanr(value, gain)[0])
     assert error[0] == pytest.approx(np.mean(np.abs(value - gain)) / np.mean(np.abs(gain)))
-    told = worlds.said(values)
+    told = worlds.episode_signal(values)
     assert (told["calibration"], told["calibration_error"]) == (found[0], error[0])
 
 

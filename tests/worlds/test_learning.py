@@ -202,11 +202,11 @@ def ppo_targets(excess: float, budget: float) -> tuple[Any, ...]:
     last = state.parameters.critic[-1]
     critic = (*state.parameters.critic[:-1], last._replace(bias=last.bias + excess))
     state = state._replace(parameters=state.parameters._replace(critic=critic))
-    known = learner.uncertainty.include_rewards(state.robust, rollout.reward)
+    known = learner.uncertainty.observe_rewards(state.robust, rollout.reward)
     state, rewards, unit = normalise_rewards(state, rollout, PPOHyper().discount)
     normalised = rollout._replace(reward=rewards)
-    ahead = learner.look_ahead(state, normalised, now, KEY)
-    free = learner.training_batch(state, normalised, PPOHyper(), ahead)
+    backup = learner.rollout_backup(state, normalised, now, KEY)
+    free = learner.training_batch(state, normalised, PPOHyper(), backup)
     bound = learner.bounded(known, free, PPOHyper(), now, unit)
     return rollout.reward, rewards, unit, free.target, bound.target
 

@@ -74,7 +74,12 @@ class Solve:
         """Solve, print and draw."""
         from drspcrl.cli.say import console as literal_console
         from drspcrl.tabular import make_instance
-        from drspcrl.tabular.frontier import Trainer, optimal_point, radius_grid, trained_points
+        from drspcrl.tabular.frontier import (
+            FrontierTraining,
+            optimal_point,
+            radius_grid,
+            trained_points,
+        )
 
         self._check()
         mdp = make_instance(self.mdp, self.discount)
@@ -88,7 +93,9 @@ class Solve:
                 "only itself: every radius gives the nominal answer. Try --divergence wasserstein."
             )
         radii = radius_grid(divergence, self.budget, self.points)
-        trainer = Trainer(self.iterations, self.learning_rate, self.rule, self.pacing, self.rate)
+        trainer = FrontierTraining(
+            self.iterations, self.learning_rate, self.rule, self.pacing, self.rate
+        )
         with _progress(console, self.mdp, 4 * len(radii)) as advance:
             best = []
             for radius in radii.tolist():

@@ -8,17 +8,17 @@ _EXPORTS = {
     "Step": "drspcrl.envs.batch",
     "Physics": "drspcrl.physics.parameters",
     "Simulation": "drspcrl.envs.simulation",
-    "Transition": "drspcrl.envs.simulation",
+    "SimulationStep": "drspcrl.envs.simulation",
     "make": "drspcrl.envs.registry",
     "task_names": "drspcrl.envs.registry",
 }
 
-__all__ = ["BatchEnv", "Physics", "Simulation", "Step", "Transition", "make", "task_names"]
+__all__ = ["BatchEnv", "Physics", "Simulation", "SimulationStep", "Step", "make", "task_names"]
 
 if TYPE_CHECKING:
     from drspcrl.envs.batch import BatchEnv, Step
     from drspcrl.envs.registry import make, task_names
-    from drspcrl.envs.simulation import Simulation, Transition
+    from drspcrl.envs.simulation import Simulation, SimulationStep
     from drspcrl.physics.parameters import Physics
 
 

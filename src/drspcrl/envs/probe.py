@@ -23,7 +23,7 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from drspcrl.envs.batch import BatchEnv
-from drspcrl.envs.simulation import Simulation, Transition
+from drspcrl.envs.simulation import Simulation, SimulationStep
 from drspcrl.errors import InputError
 from drspcrl.physics.streams import Draws, Seed
 
@@ -67,7 +67,7 @@ class Probe(Simulation):
         self._observation[ids] = self.first(self._draws.take(ids)[:, 0])
         return self._observation[ids]
 
-    def advance(self, actions: np.ndarray) -> Transition:
+    def advance(self, actions: np.ndarray) -> SimulationStep:
         """See `Simulation`."""
         random = self._draws.take(np.arange(self.num_envs))[:, 0]
         observation, reward, terminated = self.move(
@@ -76,7 +76,7 @@ class Probe(Simulation):
         self._steps += 1
         self._observation = observation
         truncated = self._steps >= self.time_limit
-        return Transition(
+        return SimulationStep(
             observation.copy(), reward, terminated, truncated, np.zeros(self.num_envs, bool)
         )
 

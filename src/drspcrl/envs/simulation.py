@@ -25,7 +25,7 @@ class Fault(NamedTuple):
     starting: bool
 
 
-class Transition(NamedTuple):
+class SimulationStep(NamedTuple):
     """The outcome of one step of all simulations, before any reset."""
 
     observation: np.ndarray
@@ -65,7 +65,7 @@ class Simulation(ABC):
         """Begin an episode in some simulations; returns their first observations."""
 
     @abstractmethod
-    def advance(self, actions: np.ndarray) -> Transition:
+    def advance(self, actions: np.ndarray) -> SimulationStep:
         """Take one step in every simulation."""
 
     def set_world(self, i: int, values: Mapping[str, float]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from mujoco.batch import Batch, SimulationError
 
-from drspcrl.envs.simulation import Simulation, Transition
+from drspcrl.envs.simulation import Simulation, SimulationStep
 from drspcrl.envs.tasks import HALF_CHEETAH, HOPPER, WALKER2D, Humanoid, Task, asset
 from drspcrl.physics.backends import BatchBackend
 from drspcrl.physics.engine import Model, mujoco
@@ -147,14 +147,16 @@ class MujocoSimulation(Simulation):
         self._steps[ids] = 0
         return self._reader.first(ids)
 
-    def advance(self, actions: np.ndarray) -> Transition:
+    def advance(self, actions: np.ndarray) -> SimulationStep:
         """See `Simulation`."""
         self._reader.before(actions)
         self._ctrl[:] = actions if np.isfinite(actions).all() else np.nan_to_num(actions)
         failed = self._run()
         outcome = self._reader.after()
         self._steps += 1
-        return Transition(*outcome, self._steps >= TIME_LIMIT, failed | self._left_the_numbers())
+        return SimulationStep(
+            *outcome, self._steps >= TIME_LIMIT, failed | self._left_the_numbers()
+        )
 
     def _left_the_numbers(self) -> np.ndarray:
         # MuJoCo puts such a simulation back to its default state and counts a warning, which a

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from drspcrl.physics.pool import Simulations
 
 
-class Outcome(NamedTuple):
+class TaskStep(NamedTuple):
     """What a task makes of the simulators' states after a step."""
 
     observation: np.ndarray
@@ -65,7 +65,7 @@ class Reader(ABC):
         """Remember what the reward needs from before the step."""
 
     @abstractmethod
-    def after(self) -> Outcome:
+    def after(self) -> TaskStep:
         """The outcome of the step that was just taken."""
 
     def state(self) -> dict[str, np.ndarray]:
@@ -160,7 +160,7 @@ class _PlanarReader(Reader):
         # Summed in the actions' own precision, as Gymnasium does.
         self._control_cost = self._task.control_weight * np.sum(np.square(actions), axis=1)
 
-    def after(self) -> Outcome:
+    def after(self) -> TaskStep:
         state = self._state(slice(None))
         reward = (self._qpos[:, 0] - self._x) / self._seconds
         terminated = np.zeros(len(reward), bool)
@@ -168,7 +168,7 @@ class _PlanarReader(Reader):
             healthy = self._task.healthy(state)
             reward = reward + healthy * 1.0
             terminated = ~healthy
-        return Outcome(self._clip(state), reward - self._control_cost, terminated)
+        return TaskStep(self._clip(state), reward - self._control_cost, terminated)
 
 
 def _hopper_healthy(state: np.ndarray) -> np.ndarray:
@@ -282,7 +282,7 @@ class _HumanoidReader(Reader):
     def before(self, actions: np.ndarray) -> None:
         return  # the centre of mass is kept from the last reading
 
-    def after(self) -> Outcome:
+    def after(self) -> TaskStep:
         task, everyone = self._task, slice(None)
         # A step leaves cfrc_ext alone; Gymnasium asks for it by this function, too.
         self._batch.apply("mj_rnePostConstraint")
@@ -296,7 +296,7 @@ class _HumanoidReader(Reader):
             task.contact_weight * np.sum(squares, axis=1), -np.inf, task.contact_limit
         )
         control = task.control_weight * np.sum(np.square(self._ctrl), axis=1)
-        return Outcome(self._observe(everyone), rewards - (control + contact), ~healthy)
+        return TaskStep(self._observe(everyone), rewards - (control + contact), ~healthy)
 
     def state(self) -> dict[str, np.ndarray]:
         return {"centre": self._centre.copy()}

@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from drspcrl.envs import snapshot
 from drspcrl.envs.own import Factory, Guarded
-from drspcrl.envs.simulation import Fault, Simulation, Transition
+from drspcrl.envs.simulation import Fault, Simulation, SimulationStep
 from drspcrl.errors import InputError
 from drspcrl.physics.parameters import physics_of
 
@@ -70,12 +70,14 @@ class VectorSimulation(Simulation):
         self._note(ids, observations[ids], None)
         return observations[ids]
 
-    def advance(self, actions: np.ndarray) -> Transition:
+    def advance(self, actions: np.ndarray) -> SimulationStep:
         """See `Simulation`."""
         given = actions.astype(self.action_space.dtype)
         observation, reward, terminated, truncated, _ = self._vector.step(given)
         self._note(np.arange(self.num_envs), observation, reward)
-        return Transition(observation, reward, terminated, truncated, np.zeros(self.num_envs, bool))
+        return SimulationStep(
+            observation, reward, terminated, truncated, np.zeros(self.num_envs, bool)
+        )
 
     def _note(self, ids: np.ndarray, observations: np.ndarray, rewards: np.ndarray | None) -> None:
         """Note the first reading of each environment that is no number a learner could use."""

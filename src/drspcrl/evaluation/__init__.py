@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "EvaluationTable": "drspcrl.evaluation.table",
-    "Outcome": "drspcrl.evaluation.evaluator",
+    "PolicyResult": "drspcrl.evaluation.evaluator",
     "Policy": "drspcrl.evaluation.actor",
     "Suite": "drspcrl.evaluation.suite",
     "episode_seed": "drspcrl.evaluation.suite",
@@ -19,8 +19,8 @@ _EXPORTS = {
 __all__ = [
     "SUITES",
     "EvaluationTable",
-    "Outcome",
     "Policy",
+    "PolicyResult",
     "Suite",
     "episode_seed",
     "evaluate",
@@ -31,7 +31,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from drspcrl.evaluation.actor import Policy
-    from drspcrl.evaluation.evaluator import Outcome, evaluate, evaluate_policies
+    from drspcrl.evaluation.evaluator import PolicyResult, evaluate, evaluate_policies
     from drspcrl.evaluation.folders import evaluate_runs
     from drspcrl.evaluation.suite import SUITES, Suite, episode_seed, load_suite
     from drspcrl.evaluation.table import EvaluationTable

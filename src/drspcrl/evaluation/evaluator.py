@@ -29,7 +29,7 @@ _SIMULATIONS_IN_PROCESS = 32
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PolicyResult:
     """What became of one policy among several: a table, or the reason why there is none."""
 
     policy: str
@@ -98,7 +98,7 @@ def evaluate_policies(
     simulations: int | None = None,
     threads: int = 0,
     show: Show | None = "bar",
-) -> Iterator[Outcome]:
+) -> Iterator[PolicyResult]:
     """Evaluate several policies of one task as one batch.
 
     A policy whose actions are refused does not stop the others.
@@ -204,7 +204,7 @@ def _outcomes(
     episodes: int,
     info: Mapping[str, Any],
     advance: Progress,
-) -> Iterator[Outcome]:
+) -> Iterator[PolicyResult]:
     """Gather episodes, which end in any order, into tables in the order of the suite."""
     position = {row.label: k for k, row in enumerate(suite.rows)}
     whole = len(suite.rows) * episodes
@@ -213,14 +213,14 @@ def _outcomes(
         if isinstance(item, Failure):
             lost = whole - len(open_tables.pop(item.policy, {}))
             advance(0, lost)
-            yield Outcome(item.policy, None, item.error)
+            yield PolicyResult(item.policy, None, item.error)
             continue
         own = open_tables.setdefault(item.job.policy, {})
         own[position[item.job.row.label] * episodes + item.job.episode] = item
         advance(item.length)
         if len(own) == whole:
             finished = open_tables.pop(item.job.policy)
-            yield Outcome(item.job.policy, _table([finished[k] for k in range(whole)], info))
+            yield PolicyResult(item.job.policy, _table([finished[k] for k in range(whole)], info))
 
 
 def _table(episodes: list[Episode], info: Mapping[str, Any]) -> EvaluationTable:

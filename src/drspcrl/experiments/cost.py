@@ -17,7 +17,7 @@ from drspcrl.errors import InputError
 from drspcrl.experiments.population import Population
 from drspcrl.reading import parse_yaml
 from drspcrl.training.config import TrainConfig
-from drspcrl.training.memory import Estimate, estimate
+from drspcrl.training.memory import MemoryEstimate, estimate
 
 if TYPE_CHECKING:
     from drspcrl.envs.batch import BatchEnv
@@ -100,7 +100,7 @@ def nodes_of(text: str) -> Nodes:
     return Nodes(int(count), "gpu" if name == "gpu" else "cpu", entry["machine"], memory)
 
 
-def needs(population: Population) -> Estimate:
+def needs(population: Population) -> MemoryEstimate:
     """Bytes of memory and disk.
 
     Raises:

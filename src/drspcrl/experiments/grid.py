@@ -89,7 +89,9 @@ class Grid:
         """Tasks and methods; who typed the grid has named the modules of those that have one."""
         methods = (label for population in self.populations for label in population.methods)
         names = [population.env for population in self.populations]
-        return tuple(dict.fromkeys([*names, *(variants.parse(label).method for label in methods)]))
+        return tuple(
+            dict.fromkeys([*names, *(variants.parse_variant(label).method for label in methods)])
+        )
 
     @property
     def runs(self) -> int:
@@ -183,7 +185,7 @@ def _populations(entry: Any, training: Mapping[str, Any]) -> list[Population]:
     _check_names("it", entry, _GROUP_NAMES, {"env", "algorithm", "seeds", "steps"})
     settings = entry.get("settings") or {}
     _check_names("settings", settings, None)
-    methods = [variants.parse(text) for text in _list(entry, "methods", str)]
+    methods = [variants.parse_variant(text) for text in _list(entry, "methods", str)]
     if "ablation" in entry:
         methods += ablation(entry["ablation"]).variants
     if not methods:
@@ -208,7 +210,7 @@ def programs(
     for variant in methods:
         lifted = any(is_shared(algorithm, name) for name in variant.changes)
         shared = {**settings, **(variant.changes if lifted else {})}
-        label = variants.label(Variant(variant.method) if lifted else variant)
+        label = variants.variant_label(Variant(variant.method) if lifted else variant)
         labels = next((known for known, own in groups if own == shared), None)
         if labels is None:
             groups.append(([label], shared))

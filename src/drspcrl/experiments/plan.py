@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from drspcrl.display import counted
 from drspcrl.experiments.cost import Rate, Timing, needs, rate_of
 from drspcrl.experiments.manifest import Manifest, Piece
-from drspcrl.training.memory import Estimate, readable
+from drspcrl.training.memory import MemoryEstimate, readable
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Row:
     """
 
     piece: Piece
-    needs: Estimate
+    needs: MemoryEstimate
     rate: Rate
 
     @property

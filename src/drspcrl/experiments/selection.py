@@ -58,7 +58,7 @@ class Selection:
 
     def _takes(self, label: str) -> bool:
         names = self.methods
-        return names is None or label in names or variants.parse(label).method in names
+        return names is None or label in names or variants.parse_variant(label).method in names
 
 
 def parse_selection(texts: Sequence[str], populations: Iterable[Population]) -> Selection:
@@ -96,14 +96,14 @@ def _known(field: str, populations: Sequence[Population]) -> list[Any]:
 
 
 def _method(label: str) -> str:
-    return variants.parse(label).method
+    return variants.parse_variant(label).method
 
 
 def _pick(field: str, text: str, known: Sequence[Any]) -> Any:
     text = text.strip()
     value: Any = int(text) if field == "seeds" and text.isdecimal() else text
     if field == "methods" and value not in known:
-        value = variants.label(variants.parse(text))
+        value = variants.variant_label(variants.parse_variant(text))
     if value not in known:
         raise InputError(f"--only {field}={text}: the grid has {', '.join(map(str, known))}")
     return value

@@ -76,7 +76,7 @@ _FORMS = {
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedModel:
     """What is read of a file.
 
     Attributes:
@@ -90,7 +90,7 @@ class Saved:
     data: Mapping[str, Any]
 
 
-def read_saved(content: bytes) -> Saved:
+def read_saved(content: bytes) -> SavedModel:
     """Read a file of `model.save`.
 
     Raises:
@@ -104,7 +104,7 @@ def read_saved(content: bytes) -> Saved:
     if not isinstance(data, dict):
         raise InputError("its data is damaged: it holds no mapping of names to values")
     tensors = read_tensors(read_member(archive, "policy.pth"))
-    return Saved(_learner(tensors, data), tensors, data)
+    return SavedModel(_learner(tensors, data), tensors, data)
 
 
 def _learner(tensors: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> str:
@@ -121,7 +121,7 @@ def _learner(tensors: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> str:
 
 
 def policy_of(
-    saved: Saved, low: np.ndarray, high: np.ndarray, normaliser: Normaliser | None = None
+    saved: SavedModel, low: np.ndarray, high: np.ndarray, normaliser: Normaliser | None = None
 ) -> Policy:
     """The policy, for actions between the task's bounds.
 

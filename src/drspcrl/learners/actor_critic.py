@@ -58,9 +58,9 @@ class OffPolicyLearner(Protocol):
         ...
 
     def signal(
-        self, state: Any, batch: Batch, shown: SignalInputs, strength: Any, key: Array
+        self, state: Any, batch: Batch, signal_inputs: SignalInputs, strength: Any, key: Array
     ) -> SignalOutput:
-        """What curricula are told."""
+        """The signal for curricula."""
         ...
 
 

@@ -159,11 +159,13 @@ class DDPG(DeterministicActor):
         return self.uncertainty.backup(state.robust, value, batch, strength, key)
 
     def signal(
-        self, state: DDPGState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
+        self, state: DDPGState, batch: Batch, signal_inputs: SignalInputs, strength: Any, key: Array
     ) -> SignalOutput:
-        """What curricula are told."""
+        """The signal for curricula."""
         value = partial(policy_value, state.target_actor, state.target_critic)
-        return self.uncertainty.signal(state.robust, value, value, batch, shown, strength, key)
+        return self.uncertainty.signal(
+            state.robust, value, value, batch, signal_inputs, strength, key
+        )
 
     def actor_loss(self, actor: Network, state: DDPGState, backup: Backup, strength: Any) -> Array:
         """The mean of −U(s) with the learning critic."""

@@ -11,7 +11,7 @@ from drspcrl.learners.normalization import Moments
 
 
 class SignalInputs(NamedTuple):
-    """What an uncertainty is shown beside transitions when curricula are to be told something.
+    """What the signal for curricula needs beside transitions.
 
     Attributes:
         starts: states that episodes start with, [S, O].
@@ -71,7 +71,7 @@ class Rollout(NamedTuple):
         terminated: the task ended the episode.
         ended: the episode ended, for whatever reason.
         privileged: true states and the noise that came true; none for a plain learner.
-        shown: what curricula are to be told of besides; none for a plain learner.
+        signal_inputs: what the signal for curricula needs besides; None for a plain learner.
     """
 
     observation: Array
@@ -82,7 +82,7 @@ class Rollout(NamedTuple):
     terminated: Array
     ended: Array
     privileged: Privileged | None = None
-    shown: SignalInputs | None = None
+    signal_inputs: SignalInputs | None = None
 
 
 def applied(drawn: ActOutput | Rollout) -> Array:

@@ -34,7 +34,7 @@ from drspcrl.learners.surrogate import (
     state_value,
     worst_case_traces,
 )
-from drspcrl.learners.uncertainty import Ahead, Plain, Uncertainty, Value
+from drspcrl.learners.uncertainty import Plain, RolloutBackup, Uncertainty, Value
 from drspcrl.policy import Policy
 
 _ADAM_EPSILON = 1e-5
@@ -185,11 +185,11 @@ class PPO:
             The member, metrics, and the signal for its curriculum (none from a plain learner), of
             the critic that the targets came from.
         """
-        known = self.uncertainty.include_rewards(state.robust, rollout.reward)
+        known = self.uncertainty.observe_rewards(state.robust, rollout.reward)
         state, rewards, unit = normalise_rewards(state, rollout, hyper.discount)
         state, rollout = state._replace(robust=known), rollout._replace(reward=rewards)
-        ahead = self.look_ahead(state, rollout, strength, key)
-        batch = self.training_batch(state, rollout, hyper, ahead)
+        backup = self.rollout_backup(state, rollout, strength, key)
+        batch = self.training_batch(state, rollout, hyper, backup)
         batch = self.bounded(known, batch, hyper, strength, unit)
         rate = hyper.learning_rate * (1.0 - progress)
 
@@ -203,21 +203,23 @@ class PPO:
         keys = jax.random.split(key, self.epochs)
         carry, metrics = lax.scan(epoch, (state.parameters, state.optimizer), keys)
         metrics = jax.tree.map(jnp.mean, metrics) | {"value": jnp.mean(batch.value)}
-        told = self.uncertainty.conclude(
-            *(state.robust, value_of(state), rollout, state.observations, ahead),
+        output = self.uncertainty.rollout_signal(
+            *(state.robust, value_of(state), rollout, state.observations, backup),
             *(normalization.scale(state.rewards), strength, key),
         )
-        state = state._replace(parameters=carry[0], optimizer=carry[1], robust=told.known)
-        return state, metrics | told.log, told.signal
+        state = state._replace(parameters=carry[0], optimizer=carry[1], robust=output.known)
+        return state, metrics | output.log, output.signal
 
-    def look_ahead(self, state: PPOState, rollout: Rollout, strength: Any, key: Array) -> Ahead:
+    def rollout_backup(
+        self, state: PPOState, rollout: Rollout, strength: Any, key: Array
+    ) -> RolloutBackup:
         """What the critic sees in the rollout, and what its next states are worth."""
         moments, known = state.observations, state.robust
         value = value_of(state)
-        return self.uncertainty.look_ahead(known, value, rollout, moments, strength, key)
+        return self.uncertainty.rollout_backup(known, value, rollout, moments, strength, key)
 
     def training_batch(
-        self, state: PPOState, rollout: Rollout, hyper: PPOHyper, ahead: Ahead
+        self, state: PPOState, rollout: Rollout, hyper: PPOHyper, backup: RolloutBackup
     ) -> TrainingBatch:
         """Advantages and value targets, flattened to [T·E, ...].
 
@@ -225,13 +227,13 @@ class PPO:
         GAE over the robust residuals: nothing is bootstrapped from them, and where the worst case
         is sharp, weighted traces would be cut after a step or two.
         """
-        γ, λ, x = hyper.discount, hyper.trace, ahead.critic_input
+        γ, λ, x = hyper.discount, hyper.trace, backup.critic_input
         values = state_value(state.parameters.critic, x)
-        bootstrap = jnp.where(rollout.terminated, 0.0, ahead.bootstrap)
+        bootstrap = jnp.where(rollout.terminated, 0.0, backup.bootstrap)
         residuals = rollout.reward + γ * bootstrap - values
         advantages = missing = gae(residuals, rollout.ended, γ, λ)
-        if ahead.ratio is not None:
-            missing = worst_case_traces(residuals, rollout.ended, γ, λ, ahead.ratio)
+        if backup.ratio is not None:
+            missing = worst_case_traces(residuals, rollout.ended, γ, λ, backup.ratio)
         batch = TrainingBatch(
             observation=rollout.observation,
             action=rollout.action,
@@ -240,7 +242,7 @@ class PPO:
             advantage=advantages,
             target=missing + values,
             critic_input=None if x is rollout.observation else x,
-            weight=ahead.weight,
+            weight=backup.weight,
         )
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), batch)
 

@@ -34,7 +34,7 @@ class Batch(NamedTuple):
     terminated: Array
 
 
-class Outcome(NamedTuple):
+class EnvStep(NamedTuple):
     """What one step of E environments gave, [E, ...] each; see `drspcrl.envs.Step`."""
 
     observation: Array
@@ -91,7 +91,7 @@ def init(first: Array, action_size: int, transitions: int) -> Replay:
     )
 
 
-def add(replay: Replay, action: Array, outcome: Outcome) -> Replay:
+def add(replay: Replay, action: Array, outcome: EnvStep) -> Replay:
     """Store one step of every environment."""
     envs, slots = replay.observation.shape[:2]
     env = jnp.arange(envs)

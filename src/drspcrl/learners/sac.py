@@ -176,12 +176,14 @@ class SAC:
         return self.uncertainty.backup(state.robust, value, batch, strength, key)
 
     def signal(
-        self, state: SACState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
+        self, state: SACState, batch: Batch, signal_inputs: SignalInputs, strength: Any, key: Array
     ) -> SignalOutput:
-        """What curricula are told."""
+        """The signal for curricula."""
         value = partial(soft_value, state, state.actor, state.targets)
         mean = partial(mean_value, state.actor, state.targets)
-        return self.uncertainty.signal(state.robust, value, mean, batch, shown, strength, key)
+        return self.uncertainty.signal(
+            state.robust, value, mean, batch, signal_inputs, strength, key
+        )
 
     def actor_loss(
         self, actor: Network, state: SACState, backup: Backup, strength: Any

@@ -86,12 +86,14 @@ class TD3(DeterministicActor):
         return self.uncertainty.backup(state.robust, value, batch, strength, key)
 
     def signal(
-        self, state: DDPGState, batch: Batch, shown: SignalInputs, strength: Any, key: Array
+        self, state: DDPGState, batch: Batch, signal_inputs: SignalInputs, strength: Any, key: Array
     ) -> SignalOutput:
-        """What curricula are told."""
+        """The signal for curricula."""
         targets = state.target_actor, state.target_critic
         value, mean = (partial(self.smoothed_value, by, *targets) for by in (jnp.min, jnp.mean))
-        return self.uncertainty.signal(state.robust, value, mean, batch, shown, strength, key)
+        return self.uncertainty.signal(
+            state.robust, value, mean, batch, signal_inputs, strength, key
+        )
 
     def actor_loss(self, actor: Network, state: DDPGState, backup: Backup, strength: Any) -> Array:
         """The mean of −U(s) with the first learning critic, without the noise."""

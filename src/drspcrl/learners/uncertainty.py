@@ -85,7 +85,7 @@ class Backup(NamedTuple):
     log: Mapping[str, Array] = MappingProxyType({})
 
 
-class Ahead(NamedTuple):
+class RolloutBackup(NamedTuple):
     """What PPO learns from.
 
     Attributes:
@@ -93,7 +93,7 @@ class Ahead(NamedTuple):
         bootstrap: what the states after each step are worth, [T, E].
         ratio: how much likelier the worst case makes what came true, [T, E]; None for plain traces.
         weight: of each step in the policy's loss, [T, E]; None for 1.
-        detail: the uncertainty's own, for `conclude`.
+        detail: the uncertainty's own, for `rollout_signal`.
     """
 
     critic_input: Array
@@ -114,7 +114,7 @@ class SignalOutput(NamedTuple):
 class Uncertainty(ABC):
     """What a learner is trained against; states go in and come out."""
 
-    # Whether curricula are told anything: if not, a population needs no signals.
+    # Whether there is a signal for curricula.
     paced: ClassVar[bool] = True
     # World coordinates that observations carry behind the task's own readings.
     coordinates: int = 0
@@ -173,7 +173,7 @@ class Uncertainty(ABC):
     def actor_loss(self, backup: Backup, value: NoisyValue, strength: Any) -> tuple[Array, Array]:
         """What the actor descends, and log densities; `value` has the actor and the critics."""
 
-    def include_rewards(self, known: Any, rewards: Array) -> Any:
+    def observe_rewards(self, known: Any, rewards: Array) -> Any:
         """What it knows once these rewards of the task were seen; `backup` does so by itself."""
         del rewards
         return known
@@ -201,7 +201,7 @@ class Uncertainty(ABC):
         return target
 
     @abstractmethod
-    def look_ahead(
+    def rollout_backup(
         self,
         known: Any,
         value: Value,
@@ -209,7 +209,7 @@ class Uncertainty(ABC):
         moments: Moments,
         strength: Any,
         key: Array,
-    ) -> Ahead:
+    ) -> RolloutBackup:
         """What PPO's critic sees in a rollout, and what the next states are worth to it."""
 
     def signal(
@@ -218,7 +218,7 @@ class Uncertainty(ABC):
         value: NoisyValue,
         mean_value: NoisyValue,
         batch: Batch,
-        shown: SignalInputs,
+        signal_inputs: SignalInputs,
         strength: Any,
         key: Array,
     ) -> SignalOutput:
@@ -229,20 +229,20 @@ class Uncertainty(ABC):
             value: with the target networks, as `backup` has it.
             mean_value: the mean of the target critics, without entropy.
             batch: transitions from the replay, [B, …].
-            shown: start states and probe episodes.
+            signal_inputs: start states and probe episodes.
             strength: of the member.
             key: randomness of this look.
         """
-        del value, mean_value, batch, shown, strength, key
+        del value, mean_value, batch, signal_inputs, strength, key
         return SignalOutput({}, {}, known)
 
-    def conclude(
+    def rollout_signal(
         self,
         known: Any,
         value: Value,
         rollout: Rollout,
         moments: Moments,
-        ahead: Ahead,
+        backup: RolloutBackup,
         reward_scale: Array,
         strength: Any,
         key: Array,
@@ -254,12 +254,12 @@ class Uncertainty(ABC):
             value: the critic that the targets came from.
             rollout: with normalised rewards.
             moments: by which observations are normalised.
-            ahead: what `look_ahead` gave.
+            backup: what `rollout_backup` gave.
             reward_scale: what one normalised reward is in the task's units.
             strength: of the member.
             key: randomness of this update.
         """
-        del value, rollout, moments, ahead, reward_scale, strength, key
+        del value, rollout, moments, backup, reward_scale, strength, key
         return SignalOutput({}, {}, known)
 
 
@@ -296,7 +296,7 @@ class Plain(Uncertainty):
         values, log_density = value(*backup.actor_inputs)
         return -jnp.mean(values), log_density
 
-    def look_ahead(
+    def rollout_backup(
         self,
         known: Any,
         value: Value,
@@ -304,8 +304,8 @@ class Plain(Uncertainty):
         moments: Moments,
         strength: Any,
         key: Array,
-    ) -> Ahead:
+    ) -> RolloutBackup:
         """V of the true successors, as the policy would see them."""
         del known, strength, key
         x = rollout.observation
-        return Ahead(x, value(successors(moments, x, rollout)))
+        return RolloutBackup(x, value(successors(moments, x, rollout)))

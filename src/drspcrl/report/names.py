@@ -11,7 +11,7 @@ from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS
 from drspcrl.perturbations.registry import PERTURBATIONS
 from drspcrl.runfolder.runs import FOREIGN, Run
-from drspcrl.variants import Variant, label, parse
+from drspcrl.variants import Variant, parse_variant, variant_label
 
 FOCUS = "self_paced"
 # In the order of tables, the one that a report is about last. In worlds two methods have another
@@ -131,7 +131,7 @@ def is_own_method(name: str) -> bool:
 def as_variant(method: str) -> Variant | None:
     """A method that changes settings of its own; None for any other name."""
     try:
-        variant = parse(method)
+        variant = parse_variant(method)
     except InputError:
         return None
     return variant if variant.changes else None
@@ -141,7 +141,7 @@ def written_changes(variant: Variant) -> list[str]:
     """What a variant changes, each as `α=0.1`; the name of a ball speaks for itself."""
     pairs = []
     for name, value in sorted(variant.changes.items()):
-        words = label(Variant("m", {name: value})).removeprefix(f"m:{name}=")
+        words = variant_label(Variant("m", {name: value})).removeprefix(f"m:{name}=")
         named = f"{SETTING_SYMBOLS.get(name, name)}={words}"
         pairs.append(BALL_LABELS.get(words, words) if name == "divergence" else named)
     return pairs
@@ -152,12 +152,12 @@ def method_in(method: str, uncertainty: str) -> str:
     if uncertainty != "worlds":
         return method
     try:
-        variant = parse(method)
+        variant = parse_variant(method)
     except InputError:
         return method
     if variant.method not in METHODS_IN_WORLDS:
         return method
-    return label(Variant(METHODS_IN_WORLDS[variant.method], variant.changes))
+    return variant_label(Variant(METHODS_IN_WORLDS[variant.method], variant.changes))
 
 
 def algorithm_in(algorithm: str, uncertainty: str) -> str:

@@ -174,10 +174,10 @@ def _with_settings(run: Run, names: set[str]) -> Run:
     if not own:
         return run
     try:
-        variant = variants.parse(run.method)
+        variant = variants.parse_variant(run.method)
     except InputError:  # a name that somebody else gave
         return run
-    label = variants.label(variants.Variant(variant.method, {**variant.changes, **own}))
+    label = variants.variant_label(variants.Variant(variant.method, {**variant.changes, **own}))
     return replace(run, method=label)
 
 

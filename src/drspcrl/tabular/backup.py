@@ -30,7 +30,7 @@ from drspcrl.tabular.mdp import MDP, Array, SparseMDP
 _BATCH_NUMBERS = 1 << 22
 
 
-class Backup(NamedTuple):
+class BackupResult(NamedTuple):
     """The worst case of V in every row, in the row's own successors.
 
     Attributes:
@@ -50,7 +50,7 @@ class Backup(NamedTuple):
     standard_errors: Array
 
 
-BackupOperator = Callable[[Array], Backup]
+BackupOperator = Callable[[Array], BackupResult]
 
 
 @lru_cache(maxsize=8)
@@ -83,10 +83,10 @@ def exact_backup(form: SparseMDP, divergence: Divergence, radius: float) -> Back
     exact = np.zeros(form.shape)
 
     @in_float64
-    def backup(values: Array) -> Backup:
+    def backup(values: Array) -> BackupResult:
         solved = _worst_cases(divergence, values, form.successors, form.probabilities, ε)
         value, weights, multiplier, converged, slope = (np.asarray(field) for field in solved)
-        return Backup(value, weights, multiplier, slope, bool(converged.all()), exact)
+        return BackupResult(value, weights, multiplier, slope, bool(converged.all()), exact)
 
     return backup
 
@@ -161,7 +161,7 @@ def sampled_backup(
     problems = _chunked(counts, draws.count)
 
     @in_float64
-    def backup(values: Array) -> Backup:
+    def backup(values: Array) -> BackupResult:
         gathered = values[form.successors].reshape(len(counts.drawn), -1)
         ε = np.float64(radius)
         chunks = [_expectations(divergence, gathered, ε, *chunk) for chunk in problems]
@@ -271,11 +271,11 @@ def _times(weight: jax.Array, term: jax.Array) -> jax.Array:
     return jnp.where(weight > 0, weight * term, jnp.zeros_like(term))
 
 
-def _as_backup(form: SparseMDP, sums: list[Array], drawn: np.ndarray, samples: int) -> Backup:
+def _as_backup(form: SparseMDP, sums: list[Array], drawn: np.ndarray, samples: int) -> BackupResult:
     value, square, kernel, multiplier, slope, failed = sums
     shape = form.shape
     variance = np.where(drawn, np.maximum(square - value**2, 0.0), 0.0)
-    return Backup(
+    return BackupResult(
         values=value.reshape(shape),
         kernel=kernel.reshape(form.probabilities.shape),
         multipliers=multiplier.reshape(shape),

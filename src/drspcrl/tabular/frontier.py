@@ -43,7 +43,7 @@ class FrontierPoint(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trainer:
+class FrontierTraining:
     """How the trained policies of a frontier are trained.
 
     Attributes:
@@ -100,7 +100,7 @@ def optimal_point(mdp: MDP | SparseMDP, divergence: Divergence, radius: float) -
 
 
 def trained_points(
-    mdp: MDP | SparseMDP, divergence: Divergence, radii: Array, trainer: Trainer
+    mdp: MDP | SparseMDP, divergence: Divergence, radii: Array, trainer: FrontierTraining
 ) -> Iterator[tuple[FrontierPoint, Training]]:
     """Nominal, fixed and self-paced training, judged at every radius; radius by radius."""
     nominal = trainer.run(mdp, divergence, Constant(0.0))

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from drspcrl.divergences import Divergence
 from drspcrl.tabular.backup import (
-    Backup,
     BackupOperator,
+    BackupResult,
     Draws,
     exact_backup,
     sampled_backup,
@@ -93,7 +93,7 @@ class _Progress:
     """A value function, its backup, and how far it is from its fixed point."""
 
     values: Array
-    backup: Backup
+    backup: BackupResult
     action_values: Array
     residual: float
     iterations: int
@@ -232,7 +232,7 @@ def _nominal_optimum(form: SparseMDP) -> tuple[Array, Array]:
         actions = np.where(better, Q.argmax(axis=1), actions)
 
 
-def _action_values(form: SparseMDP, backup: Backup) -> Array:
+def _action_values(form: SparseMDP, backup: BackupResult) -> Array:
     return form.rewards + form.discount * backup.values
 
 

@@ -44,14 +44,14 @@ class Member:
     @property
     def variant(self) -> Variant:
         """The method by name, and what it changes in the settings."""
-        return variants.parse(self.method)
+        return variants.parse_variant(self.method)
 
     @property
     def leader(self) -> str | None:
         """The label of the members whose mean radius a `yoked` one replays; none for others."""
         if self.variant.method != "yoked":
             return None
-        return variants.label(Variant("self_paced", self.variant.changes))
+        return variants.variant_label(Variant("self_paced", self.variant.changes))
 
     @property
     def plain(self) -> bool:
@@ -310,8 +310,10 @@ def _labels(methods: Any) -> tuple[str, ...]:
     for text in given:
         if not isinstance(text, str):
             raise InputError(f"method is {shown(text)}; choose among {', '.join(METHODS)}")
-        maker_of(variants.parse(text).method)
-    return _several("methods", [variants.label(variants.parse(text)) for text in given])
+        maker_of(variants.parse_variant(text).method)
+    return _several(
+        "methods", [variants.variant_label(variants.parse_variant(text)) for text in given]
+    )
 
 
 def _check_method(config: TrainConfig, member: Member) -> None:

@@ -61,11 +61,11 @@ class Curricula:
         pairs = zip(self._curricula, self.states, strict=True)
         return np.array([rule.epsilon(state) for rule, state in pairs])
 
-    def update(self, told: Mapping[str, np.ndarray], returns: np.ndarray) -> np.ndarray:
+    def update(self, signals: Mapping[str, np.ndarray], returns: np.ndarray) -> np.ndarray:
         """One iteration of every curriculum.
 
         Args:
-            told: what `Loop.signal` says, [M, ...] each; empty while nothing is known.
+            signals: what `Loop.signal` says, [M, ...] each; empty while nothing is known.
             returns: mean return of the episodes since the last update, [M], nan for none.
 
         Returns:
@@ -76,21 +76,21 @@ class Curricula:
         for k in sorted(range(len(self.states)), key=lambda k: bool(self._leaders[k])):
             leaders = self._leaders[k]
             peers = float(np.mean(self.epsilon[leaders])) if leaders else float("nan")
-            self._update_member(k, told, returns, used, peers)
+            self._update_member(k, signals, returns, used, peers)
         self.iteration += 1
         return self.epsilon
 
     def _update_member(
         self,
         k: int,
-        told: Mapping[str, np.ndarray],
+        signals: Mapping[str, np.ndarray],
         returns: np.ndarray,
         used: np.ndarray,
         peers: float = float("nan"),
     ) -> None:
         known: dict[str, Any] = {
             name: float(values[k]) if values[k].ndim == 0 else np.asarray(values[k], np.float64)
-            for name, values in told.items()
+            for name, values in signals.items()
             if name in Signal._fields
         }
         needed = ("multiplier", "slope", "robust_value", "start_value", "value_spread")

@@ -14,7 +14,7 @@ from drspcrl.divergences.registry import divergence_class
 from drspcrl.errors import InputError
 from drspcrl.learners.cpu.threefry import quick
 from drspcrl.learners.registry import learner_class
-from drspcrl.learners.replay import Outcome
+from drspcrl.learners.replay import EnvStep
 from drspcrl.learners.uncertainty import Plain, Uncertainty
 from drspcrl.runfolder.checkpoint import Saved, join, member
 from drspcrl.training.collector import Collector
@@ -61,7 +61,7 @@ class Loop(ABC):
 
     @abstractmethod
     def signal(self) -> dict[str, np.ndarray]:
-        """What a curriculum is told, [M, …] each; empty from plain learners."""
+        """The signal for curricula, [M, …] each; empty from plain learners."""
 
     @abstractmethod
     def restart(self, first: np.ndarray) -> None:
@@ -115,16 +115,16 @@ class Loop(ABC):
 
     def _with_episodes(self, signal: Mapping[str, Array]) -> dict[str, np.ndarray]:
         """A signal on the host, with what the episodes in worlds say beside it."""
-        told = {name: np.asarray(numbers) for name, numbers in signal.items()}
+        numbers = {name: np.asarray(values) for name, values in signal.items()}
         worlds = self.collector.worlds
-        if worlds is None or not told:
-            return told
-        if "pool" in told:
-            pool, weights = told.pop("pool"), told.pop("pool_weights")
+        if worlds is None or not numbers:
+            return numbers
+        if "pool" in numbers:
+            pool, weights = numbers.pop("pool"), numbers.pop("pool_weights")
             tilted = np.asarray(self.uncertainty.tilt)[:, None] > 0
             if self.learned:  # before that, values say nothing
                 worlds.set_pool(pool, np.where(tilted, weights, 0.0))
-        return told | worlds.said(told["probe_values"])
+        return numbers | worlds.episode_signal(numbers["probe_values"])
 
     def _jit_deterministic(self) -> None:
         self._act_deterministic = jax.jit(jax.vmap(self.learner.act_deterministic))
@@ -136,7 +136,7 @@ def member_keys(seeds: Sequence[int], use: int, place: Device) -> Array:
     return jax.device_put(quick(keys, place.platform), place)
 
 
-def unpack(outcome: Array, size: int) -> Outcome:
+def unpack(outcome: Array, size: int) -> EnvStep:
     """The parts of a `Collector.step` of one member, [E, 2O + 3 + W].
 
     Observations carry the world of their episode behind the task's readings. At an episode's end
@@ -144,7 +144,7 @@ def unpack(outcome: Array, size: int) -> Outcome:
     transition's world is that of the observation it began with.
     """
     world = outcome[..., 2 * size + 3 :]
-    return Outcome(
+    return EnvStep(
         observation=jnp.concatenate([outcome[..., :size], world], axis=-1),
         final_observation=jnp.concatenate([outcome[..., size : 2 * size], world], axis=-1),
         reward=outcome[..., 2 * size],

@@ -16,7 +16,7 @@ _ROW_BYTES = 700  # one row of metrics.csv and its TensorBoard event
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MemoryEstimate:
     """Bytes of a whole population.
 
     Attributes:
@@ -36,8 +36,8 @@ class Estimate:
 
 def estimate(
     config: TrainConfig, observation_size: int, action_size: int, coordinates: int = 0
-) -> Estimate:
-    """What a training will take; see `Estimate`.
+) -> MemoryEstimate:
+    """What a training will take; see `MemoryEstimate`.
 
     Args:
         config: the training.
@@ -53,7 +53,7 @@ def estimate(
         learning += _draws(settings.learner, settings.transitions, observation_size, action_size)
     rows = config.steps // config.log_every + 1
     disk = rows * _ROW_BYTES + needed.policy + needed.checkpoints + 8192
-    return Estimate(members * needed.replay, members * learning, members * disk)
+    return MemoryEstimate(members * needed.replay, members * learning, members * disk)
 
 
 def _draws(
@@ -85,7 +85,7 @@ def readable(count: float) -> str:
     return f"{count:.3g} TiB"
 
 
-def check_room(needed: Estimate, config: TrainConfig, device: Device, memory: Device) -> None:
+def check_room(needed: MemoryEstimate, config: TrainConfig, device: Device, memory: Device) -> None:
     """Raise an `InputError` if a training cannot fit.
 
     Args:

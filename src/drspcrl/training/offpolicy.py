@@ -122,7 +122,7 @@ class OffPolicyLoop(Loop):
         return self.updates > 0
 
     def signal(self) -> dict[str, np.ndarray]:
-        """What a curriculum is told, and the metrics beside it; see `drspcrl.learners.uncertainty`.
+        """The signal for curricula, and the metrics beside it; see `drspcrl.learners.uncertainty`.
 
         Randomness follows from the number of steps, so that asking again gives the same. Asking
         changes nothing but, in worlds, the tilt. Empty from plain learners, and before the first
@@ -178,10 +178,15 @@ class OffPolicyLoop(Loop):
             return replays.add(replay, actions, unpack(outcome, size))
 
         def probe(
-            state: Any, batch: Batch, shown: SignalInputs, strength: Any, key: Array, steps: Array
+            state: Any,
+            batch: Batch,
+            signal_inputs: SignalInputs,
+            strength: Any,
+            key: Array,
+            steps: Array,
         ) -> Any:
             key = jax.random.fold_in(jax.random.fold_in(key, steps), 1)
-            return learner.signal(state, batch, shown, strength, key)
+            return learner.signal(state, batch, signal_inputs, strength, key)
 
         def look(replay: Replay, key: Array, steps: Array) -> Batch:
             return replays.sample(replay, jax.random.fold_in(key, steps), PROBED_STATES)
@@ -204,7 +209,7 @@ class OffPolicyLoop(Loop):
         self._jit_deterministic()
 
     def _shown(self) -> SignalInputs:
-        """What the members' uncertainty is shown beside their replay."""
+        """What the signal for curricula needs beside the replay."""
         return SignalInputs(self._starts, self._known_episodes())
 
     def _unmeasured(self) -> dict[str, Array]:

@@ -134,7 +134,7 @@ class OnPolicyLoop(Loop):
         return self._with_episodes(self._signal)
 
     def _shown(self) -> SignalInputs | None:
-        """What the members' uncertainty is shown beside their rollouts."""
+        """What the signal for curricula needs beside rollouts."""
         if self._starts is None:
             return None
         return SignalInputs(self._starts, self._known_episodes())
@@ -182,7 +182,7 @@ class OnPolicyLoop(Loop):
             state: "PPOState",
             drawn: ActOutput,
             outcomes: Array,
-            shown: SignalInputs | None,
+            signal_inputs: SignalInputs | None,
             hyper: Any,
             strength: Any,
             key: Array,
@@ -193,7 +193,7 @@ class OnPolicyLoop(Loop):
             del seen["observation"]
             seen["final_observation"] = seen["final_observation"][..., :size]
             key = jax.random.fold_in(key, steps)
-            rollout = Rollout(**drawn._asdict(), **seen, shown=shown)
+            rollout = Rollout(**drawn._asdict(), **seen, signal_inputs=signal_inputs)
             return learner.update(state, rollout, hyper, strength, key, progress)
 
         self._act = jax.jit(

@@ -31,7 +31,7 @@ from drspcrl.training.loop import ball, finite_members, make_loop, member_parts,
 from drspcrl.training.memory import check_room, choose_devices, estimate
 from drspcrl.training.settings import Settings
 from drspcrl.training.stopping import Stop
-from drspcrl.training.telemetry import Progress, Tracker
+from drspcrl.training.telemetry import Tracker, TrainProgress
 from drspcrl.training.worlds import (
     enter_worlds,
     in_worlds,
@@ -193,7 +193,7 @@ class Trainer:
                 self.adversaries.advance(loop)
                 self._stop_faulty(~loop.collector.faulty, "actions or observations", loop.collector)
                 paced = self._paced and _passed(before, loop.steps, self.curricula.every)
-                told = loop.signal() if paced else {}
+                signals = loop.signal() if paced else {}
                 scores = None
                 if _passed(before, loop.steps, config.evaluate_every):
                     scores = self._evaluate()
@@ -201,7 +201,7 @@ class Trainer:
                 if due or loop.steps >= config.steps:
                     self._log(scores)
                 if paced:  # only now, so that a row tells the radius that was used
-                    self._pace(told)
+                    self._pace(signals)
                 self._call_back()
                 if _passed(before, loop.steps, config.checkpoint_every):
                     self.save()
@@ -234,10 +234,10 @@ class Trainer:
             self.folders[k].store.keep()
         self._saved_at = step
 
-    def _pace(self, told: Mapping[str, np.ndarray]) -> None:
+    def _pace(self, signals: Mapping[str, np.ndarray]) -> None:
         """Let every member's curriculum choose the radius of the coming iteration."""
         _, returns, _ = self.loop.collector.episodes.take(PACING)
-        self.loop.set_epsilon(self.curricula.update(told if self.loop.learned else {}, returns))
+        self.loop.set_epsilon(self.curricula.update(signals if self.loop.learned else {}, returns))
 
     def _extra(self) -> list[dict[str, Any]]:
         """What decides the future besides the loop: one plain tree for each member."""
@@ -302,7 +302,7 @@ class Trainer:
 
     def _start_clock(self) -> None:
         methods = [member.method for member in self.config.members]
-        self.progress = Progress(methods, self.config.steps, self.console)
+        self.progress = TrainProgress(methods, self.config.steps, self.console)
         self._last_row = (time.monotonic(), self.loop.steps)
 
     def _policy(self, settings: Settings, parts: Any) -> Policy | None:

@@ -26,7 +26,7 @@ from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS, settings_class
 from drspcrl.presets import preset
-from drspcrl.variants import parse, written
+from drspcrl.variants import parse_variant, written
 
 UNCERTAINTIES = ("worlds", "transitions")
 PARTS = ("divergence", "nominal")
@@ -130,7 +130,7 @@ def named_parts(described: Mapping[str, Any]) -> list[str]:
     found = [described.get("env"), described.get("algorithm")]
     methods = whole.get("methods")
     texts = [text for text in methods if isinstance(text, str)] if isinstance(methods, list) else []
-    variants = [parse(text) for text in texts]
+    variants = [parse_variant(text) for text in texts]
     found += [variant.method for variant in variants]
     settings = [described.get("settings"), whole.get("settings")]
     for own in (*settings, *(variant.changes for variant in variants)):
@@ -163,7 +163,7 @@ def _unknown(algorithm: str, name: str, known: list[str], uncertainty: str) -> s
     return f"{algorithm} has no setting {shown(name)}; {hint} {', '.join(known)}"
 
 
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting.
 
     Attributes:
@@ -181,15 +181,15 @@ class Row(NamedTuple):
     shared: bool
 
 
-class Group(NamedTuple):
+class SettingGroup(NamedTuple):
     """The settings of one component: its title, its first sentence, its numbers."""
 
     title: str
     summary: str
-    rows: list[Row]
+    rows: list[SettingRow]
 
 
-def groups(algorithm: str | None = None, uncertainty: str | None = None) -> list[Group]:
+def groups(algorithm: str | None = None, uncertainty: str | None = None) -> list[SettingGroup]:
     """The settings of trainings with one algorithm or one form of uncertainty, or of all.
 
     A name that the library does not have stands for all.
@@ -205,7 +205,7 @@ def groups(algorithm: str | None = None, uncertainty: str | None = None) -> list
                     known = users.setdefault(part, [])
                     known += [] if name in known else [name]
     made = [
-        Group(kind.title, _summary(kind), list(_rows(kind, users[kind])))
+        SettingGroup(kind.title, _summary(kind), list(_rows(kind, users[kind])))
         for kind in _in_order(users)
     ]
     return [group for group in made if group.rows]
@@ -225,7 +225,7 @@ def _summary(kind: type[Component]) -> str:
     return (kind.__doc__ or "").splitlines()[0]
 
 
-def _rows(kind: type[Component], algorithms: list[str]) -> Iterator[Row]:
+def _rows(kind: type[Component], algorithms: list[str]) -> Iterator[SettingRow]:
     defaults, specs = kind.defaults(), kind.specs()
     inherited = [base for base in _lineage(kind) if base is not kind]
     for name, spec in specs.items():
@@ -236,7 +236,7 @@ def _rows(kind: type[Component], algorithms: list[str]) -> Iterator[Row]:
         default = written(defaults[name]) or "none"
         if own:
             default += "; " + ", ".join(f"{a} {written(value)}" for a, value in own.items())
-        yield Row(name, default, spec.interval, spec.help, spec.shared)
+        yield SettingRow(name, default, spec.interval, spec.help, spec.shared)
 
 
 def parts_text() -> str:
@@ -254,7 +254,7 @@ def parts_text() -> str:
     return "\n".join(lines)
 
 
-def as_text(found: list[Group]) -> str:
+def as_text(found: list[SettingGroup]) -> str:
     """For a terminal."""
     lines = ["settings, each given as --set NAME=VALUE:"]
     for group in found:
@@ -265,7 +265,7 @@ def as_text(found: list[Group]) -> str:
     return "\n".join(lines)
 
 
-def as_markdown(found: list[Group]) -> str:
+def as_markdown(found: list[SettingGroup]) -> str:
     """For the reference page: a table for each component."""
     lines: list[str] = []
     for group in found:

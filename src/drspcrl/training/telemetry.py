@@ -23,7 +23,7 @@ _PLAIN_SECONDS = 10.0
 _HEADINGS = ("method", "steps", "return", "ε", "β", "steps/s", "left")
 
 
-class Progress:
+class TrainProgress:
     """Shows where a population stands.
 
     Args:
@@ -40,7 +40,7 @@ class Progress:
         self._shown = time.monotonic()
         self._returns = np.full(len(self._methods), math.nan)
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "TrainProgress":
         if self._console.is_terminal:
             self._live.start()
         return self

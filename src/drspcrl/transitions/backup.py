@@ -28,11 +28,11 @@ from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import (
-    Ahead,
     Backup,
     NoisyInputs,
     NoisyValue,
     Numbers,
+    RolloutBackup,
     SignalOutput,
     Uncertainty,
     Value,
@@ -44,7 +44,7 @@ from drspcrl.transitions.bootstrap import (
     robust_bootstrap,
     start_value,
 )
-from drspcrl.transitions.dual import Dual, Exact, Found, ValueOfDraws, Worst
+from drspcrl.transitions.dual import Dual, DualOutput, Exact, ValueOfDraws, Worst
 from drspcrl.transitions.nominal import Noise, NominalModel, Scales, Strength, Transition
 from drspcrl.transitions.signal import draw_signal, metrics_of, signal_of
 
@@ -159,7 +159,7 @@ class Transitions(Uncertainty):
         actuator = ν if self.nominal.moves_actions else None
         return NoisyInputs(observations, observations + η, actuator, sensor=η)
 
-    def face(
+    def draw_batch(
         self, known: RobustState, origin: Transition, alive: Array, scales: Scales, key: Array
     ) -> DrawBatch:
         """Draws and exploration noise for the states that transitions led to."""
@@ -184,10 +184,10 @@ class Transitions(Uncertainty):
         )
 
     def worst_case(
-        self, known: RobustState, value: NoisyValue, faced: DrawBatch, epsilon: Array
-    ) -> Found:
-        """U of the faced states, with the values [B, n] and log densities of their draws."""
-        return self.dual.find(known.dual, self._of_draws(known, value, faced), epsilon)
+        self, known: RobustState, value: NoisyValue, draws: DrawBatch, epsilon: Array
+    ) -> DualOutput:
+        """U of the drawn states, with the values [B, n] and log densities of their draws."""
+        return self.dual.find(known.dual, self._of_draws(known, value, draws), epsilon)
 
     def learn(
         self, known: RobustState, value: NoisyValue, batch: Batch, strength: Strength, key: Array
@@ -207,19 +207,19 @@ class Transitions(Uncertainty):
         """
         nominal, log = self.nominal.update(known.nominal, batch)
         known = known._replace(nominal=nominal)
-        faced = self.face(known, *backup_states(batch), strength.scales, key)
-        drawn, ε = self._of_draws(known, value, faced), jnp.asarray(strength.epsilon)
+        draws = self.draw_batch(known, *backup_states(batch), strength.scales, key)
+        drawn, ε = self._of_draws(known, value, draws), jnp.asarray(strength.epsilon)
         dual, found = self.dual.learn(known.dual, drawn, ε)
-        return known._replace(dual=dual), faced, found.worst, of_the_model(log)
+        return known._replace(dual=dual), draws, found.worst, of_the_model(log)
 
     def backup(
         self, known: RobustState, value: NoisyValue, batch: Batch, strength: Strength, key: Array
     ) -> Backup:
         """U of the states after the batch; the actor ascends U as well."""
         key, actor_key = jax.random.split(key)
-        known, faced, worst, log = self.learn(known, value, batch, strength, key)
+        known, draws, worst, log = self.learn(known, value, batch, strength, key)
         following = worst.value[: batch.reward.shape[0]]
-        return Backup(known, following, (faced, worst, actor_key), log)
+        return Backup(known, following, (draws, worst, actor_key), log)
 
     def actor_loss(
         self, backup: Backup, value: NoisyValue, strength: Strength
@@ -229,16 +229,16 @@ class Transitions(Uncertainty):
         The worst case is found again with the critics that the actor learns from, but with one draw
         per state by the weights that the target critics gave.
         """
-        faced, worst, key = backup.actor_inputs
+        draws, worst, key = backup.actor_inputs
         if self.actor_draws == "one" and self.dual.tilts:
             index, factor = pick(worst.weights, key)
-            values, log_density = value(chosen(faced.inputs, index), faced.z[:, 0])
+            values, log_density = value(chosen(draws.inputs, index), draws.z[:, 0])
             values = factor * values
         else:
             ε = jnp.asarray(strength.epsilon)
-            worst, _, log_densities = self.worst_case(backup.known, value, faced, ε)
+            worst, _, log_densities = self.worst_case(backup.known, value, draws, ε)
             values, log_density = worst.value, jnp.sum(worst.weights * log_densities, axis=1)
-        return -mean_where(faced.alive, values), mean_where(faced.alive, log_density)
+        return -mean_where(draws.alive, values), mean_where(draws.alive, log_density)
 
     def signal(
         self,
@@ -246,16 +246,16 @@ class Transitions(Uncertainty):
         value: NoisyValue,
         mean_value: NoisyValue,
         batch: Batch,
-        shown: SignalInputs,
+        signal_inputs: SignalInputs,
         strength: Strength,
         key: Array,
     ) -> SignalOutput:
         """See `Uncertainty`; nothing is learned from asking."""
         del mean_value
-        found = draw_signal(self, known, value, batch, shown.starts, strength, key)
+        found = draw_signal(self, known, value, batch, signal_inputs.starts, strength, key)
         return found._replace(known=known)
 
-    def look_ahead(
+    def rollout_backup(
         self,
         known: RobustState,
         value: Value,
@@ -263,29 +263,29 @@ class Transitions(Uncertainty):
         moments: Moments,
         strength: Strength,
         key: Array,
-    ) -> Ahead:
+    ) -> RolloutBackup:
         """The critic at draws after every step, and their worst case; see `outlook`."""
         noise = rollout_noise(rollout, moments)
         key = jax.random.fold_in(key, _DRAWS)
         found = robust_bootstrap(self, known, value, noise, strength, key)
-        return Ahead(found.critic_input, found.worst.value, found.ratio, detail=found)
+        return RolloutBackup(found.critic_input, found.worst.value, found.ratio, detail=found)
 
-    def conclude(
+    def rollout_signal(
         self,
         known: RobustState,
         value: Value,
         rollout: Rollout,
         moments: Moments,
-        ahead: Ahead,
+        backup: RolloutBackup,
         reward_scale: Array,
         strength: Strength,
         key: Array,
     ) -> SignalOutput:
         """The signal of a rollout; dual and nominal model have learned from it."""
         del reward_scale
-        assert rollout.shown is not None
-        found: RobustBootstrap = ahead.detail
-        starts, idle = rollout.shown.starts, jnp.zeros((1, rollout.action.shape[-1]))
+        assert rollout.signal_inputs is not None
+        found: RobustBootstrap = backup.detail
+        starts, idle = rollout.signal_inputs.starts, jnp.zeros((1, rollout.action.shape[-1]))
         idle = jnp.broadcast_to(idle, (len(starts), idle.shape[-1]))
         states_key, start_key = jax.random.split(jax.random.fold_in(key, _SIGNAL))
         signal = signal_of(found, rollout.reward, rollout.terminated, rollout.ended, states_key)
@@ -318,21 +318,21 @@ class Transitions(Uncertainty):
         alive = ~terminated.reshape(-1)
         return self.dual.numbers(worst, values, p, alive, jnp.asarray(strength.epsilon))
 
-    def _of_draws(self, known: RobustState, value: NoisyValue, faced: DrawBatch) -> ValueOfDraws:
+    def _of_draws(self, known: RobustState, value: NoisyValue, draws: DrawBatch) -> ValueOfDraws:
         """The values of the draws as a dual asks for them."""
 
         def at(shift: Array | None) -> tuple[Array, Array]:
-            inputs = faced.inputs
+            inputs = draws.inputs
             if shift is not None:  # the state moves for the critic and for the policy's eyes alike
                 inputs = inputs._replace(true=inputs.true + shift, seen=inputs.seen + shift)
-            return value(inputs, faced.z)
+            return value(inputs, draws.z)
 
         return ValueOfDraws(
             value=at,
             unit=self.nominal.state_scale(known.nominal) if not self.dual.tilts else None,
-            like=faced.inputs.seen,
-            probabilities=faced.probabilities,
-            origin=faced.origin,
+            like=draws.inputs.seen,
+            probabilities=draws.probabilities,
+            origin=draws.origin,
         )
 
 

@@ -65,7 +65,7 @@ class ValueOfDraws(NamedTuple):
     settle: Callable[[Array], Array] = lambda values: values
 
 
-class Found(NamedTuple):
+class DualOutput(NamedTuple):
     """A worst case, with the draws' values [B, n] and what came with them."""
 
     worst: Worst
@@ -89,11 +89,11 @@ class Dual(ABC):
         """What it knows at first; nothing unless it learns."""
 
     @abstractmethod
-    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> Found:
+    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> DualOutput:
         """The worst case within ε ≥ 0, a scalar."""
 
     @abstractmethod
-    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
+    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, DualOutput]:
         """`find`, after what there is to learn from these draws."""
 
     def numbers(
@@ -147,20 +147,20 @@ class Tilting(Dual):
         found = solve(state, values.T, probabilities.T, epsilon, origin)
         return found._replace(weights=found.weights.T)
 
-    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> Found:
+    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> DualOutput:
         """See `Dual`."""
         values, more = drawn.value(None)
         values = drawn.settle(values)
         worst = self.worst_cases(state, values, drawn.probabilities, epsilon, drawn.origin)
-        return Found(worst, values, more)
+        return DualOutput(worst, values, more)
 
-    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
+    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, DualOutput]:
         """See `Dual`."""
         values, more = drawn.value(None)
         values = drawn.settle(values)
         problem = values, drawn.probabilities, epsilon, drawn.origin
         state = self.update(state, *problem)
-        return state, Found(self.worst_cases(state, *problem), values, more)
+        return state, DualOutput(self.worst_cases(state, *problem), values, more)
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class FirstOrderWasserstein(Dual):
         del key, observation_size, action_size
         return ()
 
-    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> Found:
+    def find(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> DualOutput:
         """The worst case by the gradients of the draws' values."""
         del state
 
@@ -244,9 +244,9 @@ class FirstOrderWasserstein(Dual):
         assert drawn.unit is not None
         gradients = gradients * jnp.broadcast_to(drawn.unit, gradients.shape)
         solve = jax.vmap(self.from_gradients, in_axes=(0, 0, 0, None))
-        return Found(solve(values, gradients, drawn.probabilities, epsilon), values, more)
+        return DualOutput(solve(values, gradients, drawn.probabilities, epsilon), values, more)
 
-    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, Found]:
+    def learn(self, state: Any, drawn: ValueOfDraws, epsilon: Array) -> tuple[Any, DualOutput]:
         """See `find`; there is nothing to learn."""
         return state, self.find(state, drawn, epsilon)
 

@@ -1,4 +1,4 @@
-"""What curricula and the log are told of robust learning, from a rollout or from a replay."""
+"""The signal for curricula and numbers for the log, from a rollout or from a replay."""
 
 from typing import TYPE_CHECKING
 
@@ -19,19 +19,19 @@ QUANTILES = {"beta_low": 0.1, "beta_median": 0.5, "beta_high": 0.9}
 SIGNAL_STATES = 256
 
 
-def metrics_of(ahead: RobustBootstrap, terminated: Array, signal: Numbers) -> Numbers:
+def metrics_of(bootstrap: RobustBootstrap, terminated: Array, signal: Numbers) -> Numbers:
     """Scalars for the log, named as those of the other learners.
 
     Args:
-        ahead: what the next states are worth.
+        bootstrap: what the next states are worth.
         terminated: whether the task ended the episode, [T, E].
-        signal: what the curriculum is told.
+        signal: for the curriculum.
     """
-    worst, n = ahead.worst, ahead.values.shape[-1]
+    worst, n = bootstrap.worst, bootstrap.values.shape[-1]
     multiplier = jnp.where(terminated, 0.0, worst.multiplier)
     effective = 1.0 / jnp.sum(jnp.square(worst.weights), axis=-1)
     # No multiplier although the draws differ: the worst case is their minimum already.
-    saturated = ~terminated & (multiplier <= 0.0) & (spread_of(ahead) > 0.0)
+    saturated = ~terminated & (multiplier <= 0.0) & (spread_of(bootstrap) > 0.0)
     # An infinite multiplier must not be averaged with its neighbour.
     shares = jnp.quantile(multiplier, jnp.array(list(QUANTILES.values())), method="lower")
     same = ("robust_value", "value_spread", "slope", "start_value", "reward_scale")
@@ -47,21 +47,23 @@ def metrics_of(ahead: RobustBootstrap, terminated: Array, signal: Numbers) -> Nu
 
 
 def signal_of(
-    ahead: RobustBootstrap, rewards: Array, terminated: Array, ended: Array, key: Array
+    bootstrap: RobustBootstrap, rewards: Array, terminated: Array, ended: Array, key: Array
 ) -> Numbers:
-    """What a curriculum is told, but for the start states.
+    """The signal for a curriculum, but for the start states.
 
     Args:
-        ahead: what the next states are worth.
+        bootstrap: what the next states are worth.
         rewards: normalised, [T, E].
         terminated: whether the task ended the episode, [T, E].
         ended: whether the episode ended for whatever reason, [T, E].
         key: chooses the states whose draws are passed on.
     """
-    worst = ahead.worst
+    worst = bootstrap.worst
     multiplier = jnp.where(terminated, 0.0, worst.multiplier)
-    reached = reached_by_nature(ahead.ratio, ended)
-    draws = jnp.where(terminated[..., None], 0.0, ahead.values).reshape(-1, ahead.values.shape[-1])
+    reached = reached_by_nature(bootstrap.ratio, ended)
+    draws = jnp.where(terminated[..., None], 0.0, bootstrap.values).reshape(
+        -1, bootstrap.values.shape[-1]
+    )
     chosen = jax.random.permutation(key, len(draws))[:SIGNAL_STATES]
     weighted = jnp.where(reached > 0.0, reached * multiplier, 0.0)
     return {
@@ -69,7 +71,7 @@ def signal_of(
         "weighted_multiplier": jnp.sum(weighted) / jnp.sum(reached),
         "slope": jnp.mean(jnp.where(terminated, 0.0, worst.slope)),
         "robust_value": jnp.mean(jnp.where(terminated, 0.0, worst.value)),
-        "value_spread": jnp.mean(jnp.where(terminated, 0.0, spread_of(ahead))),
+        "value_spread": jnp.mean(jnp.where(terminated, 0.0, spread_of(bootstrap))),
         "reward_scale": jnp.mean(jnp.abs(rewards)),
         "draws": draws[chosen],
     }
@@ -85,9 +87,9 @@ def reached_by_nature(ratio: Array, ended: Array) -> Array:
     return jnp.concatenate([jnp.ones_like(before[:1]), before[:-1]])
 
 
-def spread_of(ahead: RobustBootstrap) -> Array:
+def spread_of(bootstrap: RobustBootstrap) -> Array:
     """The nominal standard deviation of the draws' values, [T, E]."""
-    p, v = ahead.nominal, ahead.values
+    p, v = bootstrap.nominal, bootstrap.values
     mean = jnp.sum(p * v, axis=-1, keepdims=True)
     return jnp.sqrt(jnp.sum(p * jnp.square(v - mean), axis=-1))
 
@@ -120,21 +122,21 @@ def draw_signal(
         jnp.concatenate([starts, batch.next_observation]),
     )
     alive = jnp.concatenate([jnp.ones(few, bool), ~batch.terminated])
-    everywhere = robust.face(state, origin, alive, uncertainty.scales, key)
+    everywhere = robust.draw_batch(state, origin, alive, uncertainty.scales, key)
     found, drawn, _ = robust.worst_case(state, value, everywhere, ε)
-    faced, worst, values = jax.tree.map(lambda a: a[few:], (everywhere, found, drawn))
-    signal = _signal(robust, faced, worst, values, ε)
+    draws, worst, values = jax.tree.map(lambda a: a[few:], (everywhere, found, drawn))
+    signal = _signal(robust, draws, worst, values, ε)
     signal |= {
         "start_value": jnp.mean(found.value[:few]),
         "reward_scale": jnp.mean(jnp.abs(batch.reward)),
     }
-    return SignalOutput(signal, _log(robust, faced, worst, values, signal, ε))
+    return SignalOutput(signal, _log(robust, draws, worst, values, signal, ε))
 
 
 def _signal(
-    robust: "Transitions", faced: "DrawBatch", worst: Worst, values: Array, ε: Array
+    robust: "Transitions", draws: "DrawBatch", worst: Worst, values: Array, ε: Array
 ) -> Numbers:
-    alive = faced.alive
+    alive = draws.alive
     multiplier = jnp.where(alive, worst.multiplier, 0.0)
     return {
         "multiplier": jnp.mean(multiplier),
@@ -142,7 +144,7 @@ def _signal(
         "slope": jnp.mean(jnp.where(alive, worst.slope, 0.0)),
         "robust_value": jnp.mean(jnp.where(alive, worst.value, 0.0)),
         "value_spread": jnp.mean(
-            jnp.where(alive, jax.vmap(deviation)(values, faced.probabilities), 0.0)
+            jnp.where(alive, jax.vmap(deviation)(values, draws.probabilities), 0.0)
         ),
         "draws": jnp.where(alive[:, None], values, 0.0),
     }
@@ -165,16 +167,16 @@ def _weighted(robust: "Transitions", value: Array, multiplier: Array, ε: Array)
 
 def _log(
     robust: "Transitions",
-    faced: "DrawBatch",
+    draws: "DrawBatch",
     worst: Worst,
     values: Array,
     signal: Numbers,
     ε: Array,
 ) -> Numbers:
-    alive, n = faced.alive, values.shape[1]
+    alive, n = draws.alive, values.shape[1]
     multiplier = jnp.where(alive, worst.multiplier, 0.0)
     effective = 1.0 / jnp.sum(jnp.square(worst.weights), axis=1)
-    spread = jax.vmap(deviation)(values, faced.probabilities)
+    spread = jax.vmap(deviation)(values, draws.probabilities)
     # No multiplier although the draws differ: the worst case is their minimum already.
     saturated = alive & (multiplier <= 0.0) & (spread > 0.0)
     numbers = {
@@ -191,5 +193,5 @@ def _log(
     }
     # An infinite multiplier must not be averaged with its neighbour.
     numbers |= {q: jnp.quantile(multiplier, x, method="lower") for q, x in QUANTILES.items()}
-    p = faced.probabilities
+    p = draws.probabilities
     return numbers | robust.dual.numbers(worst, values, p, alive, ε)

@@ -183,7 +183,7 @@ class EpisodeWorlds:
         self._return[:, asker] = 0.0
         return mean
 
-    def said(self, probe_values: np.ndarray) -> dict[str, np.ndarray]:
+    def episode_signal(self, probe_values: np.ndarray) -> dict[str, np.ndarray]:
         """What the episodes say to curricula, [M] each; see docs/concepts/worlds.md.
 
         Args:

@@ -28,10 +28,10 @@ from drspcrl.learners.experience import Rollout, SignalInputs, successors
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.uncertainty import (
-    Ahead,
     Backup,
     NoisyInputs,
     NoisyValue,
+    RolloutBackup,
     SignalOutput,
     Uncertainty,
     Value,
@@ -176,7 +176,7 @@ class Worlds(Uncertainty):
         key: Array,
     ) -> Backup:
         """V(s', f) with one action; the actor learns where the transitions began."""
-        known = self.include_rewards(known, batch.reward)
+        known = self.observe_rewards(known, batch.reward)
         target_z, actor_z = normal(key, (2, *batch.action.shape))  # as the plain learner's
         target_key, actor_key = jax.random.split(jax.random.fold_in(key, _NOISE))
         states, world = split_world(batch.observation, self.coordinates)
@@ -202,7 +202,7 @@ class Worlds(Uncertainty):
             values = lax.stop_gradient(weight) * values
         return -jnp.mean(values), log_density
 
-    def include_rewards(self, known: WorldsState, rewards: Array) -> WorldsState:
+    def observe_rewards(self, known: WorldsState, rewards: Array) -> WorldsState:
         """The least and the greatest reward seen by now."""
         low, high = jnp.min(rewards), jnp.max(rewards)
         return known._replace(low=jnp.minimum(known.low, low), high=jnp.maximum(known.high, high))
@@ -231,7 +231,7 @@ class Worlds(Uncertainty):
         value: NoisyValue,
         mean_value: NoisyValue,
         batch: Batch,
-        shown: SignalInputs,
+        signal_inputs: SignalInputs,
         strength: WorldStrength,
         key: Array,
     ) -> SignalOutput:
@@ -248,10 +248,10 @@ class Worlds(Uncertainty):
 
         scale = jnp.mean(jnp.abs(batch.reward))
         valued, tilting = partial(by, mean_value), partial(by, value)
-        told = self._told(known, valued, tilting, states, worlds, shown, strength, key)
+        told = self._told(known, valued, tilting, states, worlds, signal_inputs, strength, key)
         return told._replace(signal=told.signal | {"reward_scale": scale})
 
-    def look_ahead(
+    def rollout_backup(
         self,
         known: WorldsState,
         value: Value,
@@ -259,7 +259,7 @@ class Worlds(Uncertainty):
         moments: Moments,
         strength: WorldStrength,
         key: Array,
-    ) -> Ahead:
+    ) -> RolloutBackup:
         """V(s, f) of the true states; the noise of a step is what its value is the mean over."""
         del key
         noise = rollout.privileged
@@ -274,25 +274,25 @@ class Worlds(Uncertainty):
             starts = normalization.standardise(moments, known.tilt.starts)
             at_start = value(jnp.concatenate(at_starts(starts, world), axis=-1))
             weight = tilt_weight(known.tilt, jnp.mean(at_start, axis=0), strength.tilt)
-        return Ahead(x, values, weight=weight)
+        return RolloutBackup(x, values, weight=weight)
 
-    def conclude(
+    def rollout_signal(
         self,
         known: WorldsState,
         value: Value,
         rollout: Rollout,
         moments: Moments,
-        ahead: Ahead,
+        backup: RolloutBackup,
         reward_scale: Array,
         strength: WorldStrength,
         key: Array,
     ) -> SignalOutput:
         """See `Uncertainty`; values of probe episodes are in the task's units."""
-        del ahead
+        del backup
         noise, key = rollout.privileged, jax.random.fold_in(key, _SIGNAL)
         assert noise is not None
         assert noise.world is not None
-        assert rollout.shown is not None
+        assert rollout.signal_inputs is not None
         flat = noise.state.reshape(-1, noise.state.shape[-1])
         worlds = noise.world.reshape(-1, noise.world.shape[-1])
         chosen = jax.random.permutation(key, len(flat))[:STATES]
@@ -303,9 +303,9 @@ class Worlds(Uncertainty):
             standard = normalization.standardise(moments, rows).reshape(states.shape)
             return value(jnp.concatenate([standard, self.critic_world(world)], axis=-1))
 
-        shown = rollout.shown
+        signal_inputs = rollout.signal_inputs
         visited = flat[chosen], worlds[chosen]
-        told = self._told(known, valued, valued, *visited, shown, strength, key)
+        told = self._told(known, valued, valued, *visited, signal_inputs, strength, key)
         signal = told.signal | {"reward_scale": jnp.mean(jnp.abs(rollout.reward))}
         signal["probe_values"] = signal["probe_values"] * reward_scale
         return told._replace(signal=signal)
@@ -317,7 +317,7 @@ class Worlds(Uncertainty):
         tilting: Any,
         states: Array,
         worlds: Array,
-        shown: SignalInputs,
+        signal_inputs: SignalInputs,
         strength: WorldStrength,
         key: Array,
     ) -> SignalOutput:
@@ -326,7 +326,7 @@ class Worlds(Uncertainty):
         So is `tilting`, as a tilt judges worlds.
         """
         units_key, value_key, pool_key, start_key = jax.random.split(key, 4)
-        at = _repeated(shown.starts, len(states)) if self.at_starts else states
+        at = _repeated(signal_inputs.starts, len(states)) if self.at_starts else states
         units = self.units(units_key, len(at))
 
         def mean_at(radius: Array) -> tuple[Array, Array]:
@@ -339,10 +339,10 @@ class Worlds(Uncertainty):
         means, sizes = lax.map(mean_at, jnp.concatenate([ρ[None], near, radii]))
         mean, size, along = means[0], sizes[0], means[1 + NEAR :]
         slope = fitted_slope(means[1 : 1 + NEAR], offset, strength.budget)
-        starts = _repeated(shown.starts, CANDIDATES)
+        starts = _repeated(signal_inputs.starts, CANDIDATES)
         pool = self.units(pool_key, CANDIDATES)
         values = valued(starts, ρ * pool, start_key)
-        first = _repeated(shown.starts, STARTS)
+        first = _repeated(signal_inputs.starts, STARTS)
         tilt, multiplier, weights = self._no_tilt(first)
         if self.tilted:
             in_each = tilting(*at_starts(first, ρ * pool), start_key)
@@ -358,8 +358,8 @@ class Worlds(Uncertainty):
             "multiplier": multiplier,
             "probe_values": jnp.zeros(0),
         }
-        if shown.probes is not None:
-            first, world = shown.probes
+        if signal_inputs.probes is not None:
+            first, world = signal_inputs.probes
             signal["probe_values"] = valued(first, world, start_key)
         if self.tilted and not self.weighted:
             signal |= {"pool": pool, "pool_weights": weights}
