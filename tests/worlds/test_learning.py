@@ -185,7 +185,7 @@ def acted(learner: PPO, now: WorldStrength) -> tuple[PPOState, Rollout]:
         reward=jnp.asarray(random.uniform(-1, 2, (steps, envs)), jnp.float32),
         terminated=jnp.asarray(terminated),
         ended=jnp.asarray(terminated),
-        shown=SignalInputs(states[0, :, :SIZE]),
+        signal_inputs=SignalInputs(states[0, :, :SIZE]),
     )
     return state, rollout
 
