@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
+from drspcrl.config.presets import ablation
 from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import load_policy
-from drspcrl.presets import ablation
 from drspcrl.runfolder.runs import Run, read_run
 from drspcrl.training import TrainConfig, train
 from drspcrl.training.settings import specs_of

@@ -2,11 +2,11 @@
 
 import pytest
 
+from drspcrl.config.presets import ABLATIONS, ablation
 from drspcrl.curricula import METHODS, CurriculumSettings, SelfPaced, curriculum
 from drspcrl.curricula.base import to_coordinate
 from drspcrl.divergences import KL
 from drspcrl.errors import InputError
-from drspcrl.presets import ABLATIONS, ablation
 from drspcrl.training.loop import ball
 from drspcrl.training.settings import resolve
 from drspcrl.variants import folder_name, parse_variant, variant_label

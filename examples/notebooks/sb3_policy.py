@@ -9,7 +9,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from drspcrl.foreign import evaluate_foreign
+from drspcrl.evaluation.foreign import evaluate_foreign
 from drspcrl.report import write_report
 
 MODEL = Path("hopper.zip")

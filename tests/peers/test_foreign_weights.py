@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drspcrl.errors import InputError
-from drspcrl.foreign import Foreign, load_foreign
+from drspcrl.evaluation.foreign import Foreign, load_foreign
 from drspcrl.policy import Policy
 
 pytestmark = pytest.mark.peers
@@ -52,7 +52,7 @@ TRUSTED = """
 import sys
 from pathlib import Path
 import numpy as np
-from drspcrl.foreign import load_foreign
+from drspcrl.evaluation.foreign import load_foreign
 
 out = Path(sys.argv[1])
 seen = 3 * np.random.default_rng(0).standard_normal((64, 3)).astype("f4")

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from report_runs import below_zero, foreign_run
 
+from drspcrl.curricula.registry import is_own_method
 from drspcrl.report.collected import collect
 from drspcrl.report.few import are_few
-from drspcrl.report.names import is_own_method, looks, method_words
+from drspcrl.report.names import looks, method_words
 from drspcrl.report.results import results_of_runs
 from drspcrl.report.summary import headline
 from drspcrl.runfolder.runs import read_runs

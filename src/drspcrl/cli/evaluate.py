@@ -154,8 +154,8 @@ class Evaluate:
 
     def _foreign(self) -> "RunResult":
         from drspcrl.errors import InputError
-        from drspcrl.foreign import evaluate_foreign
-        from drspcrl.foreign.door import is_file
+        from drspcrl.evaluation.foreign import evaluate_foreign
+        from drspcrl.evaluation.foreign.load import is_file
 
         if ":" not in self.policy and not is_file(self.policy):
             raise InputError(

@@ -76,8 +76,8 @@ class Render:
     def _policies(self) -> "tuple[dict[str, Policy], str]":
         """The policies by name, and the task that all of them are for."""
         from drspcrl.errors import InputError
+        from drspcrl.evaluation.foreign import load_foreign
         from drspcrl.export.source import policy_file
-        from drspcrl.foreign import load_foreign
         from drspcrl.policy import load_policy
         from drspcrl.runfolder.runs import read_run
 

@@ -127,7 +127,7 @@ class Stress:
             )
         if self.dir is not None:
             return self._run_folder(self.dir)
-        from drspcrl.foreign import load_foreign
+        from drspcrl.evaluation.foreign import load_foreign
 
         assert self.policy is not None
         if self.env is None:

@@ -8,6 +8,7 @@ from drspcrl.curricula.base import Curriculum, Setup
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.registry import Entry, Registry
+from drspcrl.variants import parse_variant
 
 if TYPE_CHECKING:
     from drspcrl.divergences import Divergence
@@ -67,6 +68,34 @@ METHODS = Registry(
 BASELINES = ("noise_training", "physics_randomization", "wr2l")
 CURRICULA = tuple(name for name in METHODS if name not in BASELINES)
 """The methods that differ in ε alone."""
+METHODS_IN_WORLDS = {"fixed": "fixed_radius", "domain_randomization": "random_radius"}
+"""What two methods are in worlds: with a fixed radius, what practitioners call domain
+randomization; with the paper's random ε, a random radius."""
+_LABELS_IN_WORLDS = {"fixed": "Dom. Rand. (fixed radius)", "domain_randomization": "Random radius"}
+
+
+def _labels() -> dict[str, str]:
+    labels = {}
+    for method, entry in METHODS.items():
+        labels[method] = entry.label
+        if method in METHODS_IN_WORLDS:
+            labels[METHODS_IN_WORLDS[method]] = _LABELS_IN_WORLDS[method]
+    return labels
+
+
+LABELS = _labels()
+"""Labels of all methods in results, those in worlds among them."""
+
+
+def is_own_method(name: str) -> bool:
+    """Whether a name is, or begins like, what a method of this library is called."""
+    try:
+        base = parse_variant(name).method
+    except InputError:
+        base = name
+    taken = {*LABELS, *LABELS.values()}
+    return base.casefold() in {known.casefold() for known in taken}
+
 
 _PARTS = ("init", "epsilon", "update")
 

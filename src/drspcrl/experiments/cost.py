@@ -247,7 +247,7 @@ def _tabled(population: Population, table: Mapping) -> Rate:
 
 @cache
 def _table() -> Mapping:
-    return parse_yaml(files("drspcrl.presets").joinpath("rates.yaml").read_text("utf-8"))
+    return parse_yaml(files("drspcrl.config.presets").joinpath("rates.yaml").read_text("utf-8"))
 
 
 def bytes_of(text: str) -> float:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from drspcrl import variants
+from drspcrl.config.presets import ablation
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import TRAINING, Population
 from drspcrl.files import read_text
-from drspcrl.presets import ablation
 from drspcrl.reading import MOST_YAML, parse_yaml
 from drspcrl.training.settings import is_shared
 from drspcrl.variants import Variant
@@ -106,7 +106,9 @@ class Grid:
 
 def grid_names() -> tuple[str, ...]:
     """The grids that come with the package."""
-    found = (Path(file.name) for file in files("drspcrl.presets").joinpath("grids").iterdir())
+    found = (
+        Path(file.name) for file in files("drspcrl.config.presets").joinpath("grids").iterdir()
+    )
     return tuple(sorted(path.stem for path in found if path.suffix == ".yaml"))
 
 
@@ -117,7 +119,7 @@ def load_grid(name: str | Path) -> Grid:
         InputError: an unknown name, or a file that is missing or not as it should be.
     """
     if str(name) in grid_names():
-        text = files("drspcrl.presets").joinpath(f"grids/{name}.yaml").read_text("utf-8")
+        text = files("drspcrl.config.presets").joinpath(f"grids/{name}.yaml").read_text("utf-8")
         return parse_grid(text, str(name), Path())
     path = Path(name)
     if path.suffix not in (".yaml", ".yml"):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drspcrl.curricula.registry import METHODS
+from drspcrl.curricula.registry import LABELS, METHODS, METHODS_IN_WORLDS
 from drspcrl.display import brief
 from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
@@ -14,23 +14,8 @@ from drspcrl.runfolder.runs import FOREIGN, Run
 from drspcrl.variants import Variant, parse_variant, variant_label
 
 FOCUS = "self_paced"
-# In the order of tables, the one that a report is about last. In worlds two methods have another
-# name: with a fixed radius, what practitioners call domain randomization; with the paper's random
-# ε, a random radius.
-METHODS_IN_WORLDS = {"fixed": "fixed_radius", "domain_randomization": "random_radius"}
-_LABELS_IN_WORLDS = {"fixed": "Dom. Rand. (fixed radius)", "domain_randomization": "Random radius"}
-
-
-def _method_labels() -> dict[str, str]:
-    labels = {}
-    for method in sorted(METHODS, key=lambda name: name == FOCUS):
-        labels[method] = METHODS[method].label
-        if method in METHODS_IN_WORLDS:
-            labels[METHODS_IN_WORLDS[method]] = _LABELS_IN_WORLDS[method]
-    return labels
-
-
-METHOD_LABELS = _method_labels()
+# In the order of tables, the method that a report is about last.
+METHOD_LABELS = dict(sorted(LABELS.items(), key=lambda pair: pair[0] == FOCUS))
 PERTURBATION_LABELS = {
     "none": ("Nominal", ""),
     **{name: entry.label.partition(", ")[::2] for name, entry in PERTURBATIONS.items()},
@@ -118,14 +103,6 @@ def method_label(method: str) -> str:
         return method
     pairs = written_changes(variant)
     return f"{METHOD_LABELS[variant.method]} {', '.join(pairs)}"
-
-
-def is_own_method(name: str) -> bool:
-    """Whether a name is, or begins like, what a method of this library is called."""
-    variant = as_variant(name)
-    base = name if variant is None else variant.method
-    taken = {*METHOD_LABELS, *METHOD_LABELS.values()}
-    return base.casefold() in {known.casefold() for known in taken}
 
 
 def as_variant(method: str) -> Variant | None:

@@ -14,6 +14,7 @@ from drspcrl.config.curricula import (
 )
 from drspcrl.config.field import Component, Spec
 from drspcrl.config.learners import LearnerSettings, OffPolicySettings
+from drspcrl.config.presets import preset
 from drspcrl.config.transitions import (
     NOMINAL_MODELS,
     ReplayTransitionSettings,
@@ -25,7 +26,6 @@ from drspcrl.display import shown
 from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS, settings_class
-from drspcrl.presets import preset
 from drspcrl.variants import parse_variant, written
 
 UNCERTAINTIES = ("worlds", "transitions")

@@ -21,7 +21,7 @@ LEAST_SCALE = 0.05
 LAWS = ("auto", "sphere", "ball")
 PARAMETER_LAWS = ("normal", "uniform", "above", "below")
 SENSOR_UNITS = ("auto", "absolute", "relative")
-_SHIPPED = Path(__file__).parent.parent / "presets" / "worlds"
+_SHIPPED = Path(__file__).parent.parent / "config" / "presets" / "worlds"
 _SHORT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
 
 

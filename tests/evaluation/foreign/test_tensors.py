@@ -9,7 +9,7 @@ import pytest
 import sb3_files
 
 from drspcrl.errors import InputError
-from drspcrl.foreign.tensors import read_tensors
+from drspcrl.evaluation.foreign.tensors import read_tensors
 
 
 class Hostile:
@@ -102,7 +102,7 @@ def test_damage_is_one_line(content, why):
 
 
 def test_an_archive_that_unfolds_is_refused(monkeypatch):
-    monkeypatch.setattr("drspcrl.foreign.tensors.MOST_BYTES", 10_000)
+    monkeypatch.setattr("drspcrl.evaluation.foreign.tensors.MOST_BYTES", 10_000)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("archive/data.pkl", b"\0" * 20_000)

@@ -2,8 +2,8 @@
 
 `model.save` writes a zip archive with `policy.pth` (the networks' tensors) and `data` (JSON; what
 has no form in JSON is a pickle in it, beside a text that describes it). The tensors are read by
-`drspcrl.foreign.tensors`, of `data` only the texts. From these an `MlpPolicy` of PPO, A2C, SAC, TD3
-or DDPG becomes a `drspcrl.policy.Policy`; for everything else there is `drspcrl.foreign.trusted`.
+`tensors`, of `data` only the texts. From these an `MlpPolicy` of PPO, A2C, SAC, TD3 or DDPG becomes
+a `drspcrl.policy.Policy`; for everything else there is `load`.
 """
 
 import re
@@ -15,7 +15,7 @@ import numpy as np
 
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
-from drspcrl.foreign.tensors import open_archive, read_member, read_tensors
+from drspcrl.evaluation.foreign.tensors import open_archive, read_member, read_tensors
 from drspcrl.policy import Activation, Kind, Policy
 from drspcrl.reading import parse_json
 

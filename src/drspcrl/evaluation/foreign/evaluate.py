@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from drspcrl import variants
+from drspcrl.curricula.registry import is_own_method
 from drspcrl.display import brief, shown
 from drspcrl.envs import task_names
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy
 from drspcrl.evaluation.evaluator import check_numbers, evaluate
 from drspcrl.evaluation.folders import RunResult, kept_result, result_path
+from drspcrl.evaluation.foreign.load import Foreign, is_file, load_foreign
 from drspcrl.evaluation.parallel import Show
 from drspcrl.evaluation.random_return import with_random_return
 from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.files import make_folder, remove_own, write_durably
-from drspcrl.foreign.door import Foreign, is_file, load_foreign
 from drspcrl.policy import POLICY_FILE, save_policy
-from drspcrl.report.names import is_own_method
 from drspcrl.runfolder.runs import FOREIGN, FORMAT_VERSION, read_info
 
 LONGEST_NAME = 60

@@ -10,8 +10,8 @@ import sb3_files
 
 from drspcrl.cli import main
 from drspcrl.evaluation import EvaluationTable
-from drspcrl.foreign import evaluate_foreign
-from drspcrl.foreign.evaluate import folder_name
+from drspcrl.evaluation.foreign import evaluate_foreign
+from drspcrl.evaluation.foreign.evaluate import folder_name
 from drspcrl.runfolder.runs import read_run, read_runs
 
 POLICY = """

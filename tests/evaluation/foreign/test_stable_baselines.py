@@ -11,7 +11,7 @@ import pytest
 import sb3_files
 
 from drspcrl.errors import InputError
-from drspcrl.foreign import Foreign, load_foreign
+from drspcrl.evaluation.foreign import Foreign, load_foreign
 from drspcrl.policy import Policy
 
 LOW, HIGH = -2.0, 2.0  # Pendulum's torque

@@ -1,10 +1,15 @@
-"""From what a user names to a policy: `my_module:function`, or a file of Stable-Baselines3."""
+"""From what a user names to a policy: `my_module:function`, or a file of Stable-Baselines3.
+
+Weights are read without running code. Files that the user has named with `--trust` are given to
+Stable-Baselines3 itself, which loads everything in them, pickles too.
+"""
 
 import hashlib
 import inspect
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +22,8 @@ from drspcrl.envs import make
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy as AnyPolicy
 from drspcrl.evaluation.folders import load_function
+from drspcrl.evaluation.foreign.stable_baselines import Normaliser, policy_of, read_saved
 from drspcrl.files import read_bytes
-from drspcrl.foreign import trusted
-from drspcrl.foreign.stable_baselines import Normaliser, policy_of, read_saved
 from drspcrl.policy import Policy
 
 SUFFIX = ".zip"
@@ -144,11 +148,11 @@ def _trusts(path: Path, trust: Sequence[str] | None) -> bool:
 
 
 def _trusted(path: Path, content: bytes, statistics: Normaliser | None) -> Foreign:
-    from drspcrl.foreign.tensors import open_archive, read_member
+    from drspcrl.evaluation.foreign.tensors import open_archive, read_member
     from drspcrl.reading import parse_json
 
     data = parse_json(read_member(open_archive(content), "data"))
-    model, learner = trusted.load_model(path, data if isinstance(data, dict) else {})
+    model, learner = load_model(path, data if isinstance(data, dict) else {})
     policy = model if statistics is None else _Normalised(model, statistics)
     what = f"{learner} of Stable-Baselines3"
     return Foreign(policy, path.name, what, None)
@@ -176,7 +180,7 @@ def _statistics(path: Path, trust: Sequence[str] | None) -> Normaliser | None:
             "mean=venv.obs_rms.mean, var=venv.obs_rms.var)"
         )
     try:
-        return trusted.load_normaliser(path)
+        return load_normaliser(path)
     except InputError as error:
         raise InputError(f"--normalizer {path}: {error}") from None
 
@@ -205,3 +209,70 @@ def _sizes(
         return tuple(batch.observation_space.shape), np.asarray(space.low), np.asarray(space.high)
     finally:
         batch.close()
+
+
+# An entry of `data` that only this learner has → where it is.
+_LEARNERS = (
+    ("top_quantiles_to_drop_per_net", "sb3_contrib", "TQC"),
+    ("target_noise_clip", "stable_baselines3", "TD3"),  # DDPG is TD3 with other numbers
+    ("target_entropy", "stable_baselines3", "SAC"),
+    ("clip_range", "stable_baselines3", "PPO"),
+    ("gae_lambda", "stable_baselines3", "A2C"),
+)
+
+
+def load_model(path: Path, data: Mapping[str, Any]) -> tuple[Any, str]:
+    """A model with `predict`, and its learner's name; runs the code in the file.
+
+    Args:
+        path: The file.
+        data: Its JSON, which tells the learner.
+
+    Raises:
+        InputError: the library is not installed, or cannot load it.
+    """
+    for entry, library, learner in _LEARNERS:
+        if entry in data:
+            return _load(path, library, learner), learner
+    raise InputError(
+        "nothing in it tells its learner; load it in a function of yours, my_module:function"
+    )
+
+
+def _load(path: Path, library: str, learner: str) -> Any:
+    found = getattr(_library(library), learner)
+    try:
+        return found.load(path, device="cpu")
+    except Exception as error:  # whatever the code in the file does
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{library} cannot load it as {learner}: {brief(reason)}") from error
+
+
+def load_normaliser(path: Path) -> Normaliser | None:
+    """The statistics that `VecNormalize.save` wrote, None for rewards' alone; runs its code.
+
+    Raises:
+        InputError: the library is not installed, or it is another file.
+    """
+    _library("stable_baselines3")
+    try:
+        saved = import_module("stable_baselines3.common.save_util").load_from_pkl(path)
+        if not saved.norm_obs:
+            return None
+        statistics = saved.obs_rms
+        numbers = float(saved.epsilon), float(saved.clip_obs)
+        return Normaliser(np.asarray(statistics.mean), np.asarray(statistics.var), *numbers)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"it is no file of VecNormalize.save: {brief(reason)}") from error
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.replace("_", "-")
+        raise InputError(
+            f"--trust loads it with {package}, which is not installed here ({brief(error)}): "
+            f"pip install {package}"
+        ) from error
