@@ -23,7 +23,8 @@ from drspcrl.cli.zoo import returns_of
 from drspcrl.evaluation import evaluate_runs
 from drspcrl.policy import POLICY_FILE, load_policy, save_policy
 from drspcrl.report.results import setting_means
-from drspcrl.runfolder.runs import Evaluation, Run, read_run
+from drspcrl.runfolder.runs import Run, read_run
+from drspcrl.runfolder.tables import Evaluation
 from drspcrl.runfolder.thinning import digest
 
 PLAIN = ("vanilla",)

@@ -29,7 +29,8 @@ import numpy as np
 import yaml
 
 from drspcrl import variants
-from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, read_runs, told_apart
+from drspcrl.runfolder.runs import Run, read_runs, with_distinct_labels
+from drspcrl.runfolder.tables import DEFAULT_SUITE
 from drspcrl.statistics import mean_interval
 from drspcrl.variants import Variant
 
@@ -50,7 +51,9 @@ Group = dict[str, dict[int, Numbers]]
 def read_groups(root: Path) -> dict[str, Group]:
     """The numbers of all evaluated runs below a folder, by task and learner."""
     groups: dict[str, Group] = defaultdict(lambda: defaultdict(dict))
-    for run in told_apart([r for r in read_runs(root).runs if DEFAULT_SUITE in r.evaluations]):
+    for run in with_distinct_labels(
+        [r for r in read_runs(root).runs if DEFAULT_SUITE in r.evaluations]
+    ):
         groups[f"{run.environment}-{run.algorithm}"][run.method][run.seed] = numbers_of(run)
     if not groups:
         raise SystemExit(f"{root} has no run that was evaluated on the suite {DEFAULT_SUITE}")

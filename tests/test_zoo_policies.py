@@ -12,7 +12,7 @@ import yaml
 from hopper_runs import hopper_policy, make_run
 
 from drspcrl.policy import POLICY_FILE, load_policy, save_policy
-from drspcrl.runfolder import packed
+from drspcrl.runfolder import tables
 from drspcrl.runfolder.runs import read_run, read_runs
 
 ROOT = Path(__file__).parents[1]
@@ -70,7 +70,7 @@ def trained(root: Path, policy) -> Path:
     config |= {"worlds": {"physics": {"mass": 0.2}, "sensor": 0.0}}
     config["population"] = {"methods": ["self_paced"], "seeds": [0], "settings": {"clip": 0.3}}
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    (folder / "metrics.csv.xz").write_bytes(packed.pack("step,epsilon\n1000,0\n2000,0.25\n"))
+    (folder / "metrics.csv.xz").write_bytes(tables.pack("step,epsilon\n1000,0\n2000,0.25\n"))
     return folder
 
 
@@ -100,7 +100,7 @@ def test_the_script_measures_what_it_stores(tmp_path):
 
 
 def test_half_precision_is_for_returns_that_do_not_change():
-    from drspcrl.runfolder.runs import Evaluation
+    from drspcrl.runfolder.tables import Evaluation
     from make_zoo import difference
 
     def evaluation(returns: list[float]) -> Evaluation:

@@ -34,7 +34,8 @@ from drspcrl.report.names import (
 )
 from drspcrl.report.results import Results, results_of_runs
 from drspcrl.report.summary import aggregates
-from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, read_runs
+from drspcrl.runfolder.runs import Run, read_runs
+from drspcrl.runfolder.tables import DEFAULT_SUITE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,8 @@ from drspcrl.experiments.grid import load_grid
 from drspcrl.experiments.population import Population
 from drspcrl.report.names import algorithm_label
 from drspcrl.report.results import Group, Results, results_of_paper, results_of_runs
-from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, Skipped, find_runs, read_runs
+from drspcrl.runfolder.runs import Run, Skipped, find_runs, read_runs
+from drspcrl.runfolder.tables import DEFAULT_SUITE
 
 FOCUS = "self_paced"
 RIVALS = ("vanilla", "fixed", "linear", "domain_randomization", "accel", "space")

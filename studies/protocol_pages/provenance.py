@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from drspcrl import variants
-from drspcrl.runfolder.runs import DEFAULT_SUITE, Run
+from drspcrl.runfolder.runs import Run
+from drspcrl.runfolder.tables import DEFAULT_SUITE
 from drspcrl.training.settings import resolve
 
 EPISODES = 100

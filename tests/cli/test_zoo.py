@@ -7,7 +7,7 @@ import pytest
 from hopper_runs import make_run
 
 from drspcrl.cli import main
-from drspcrl.runfolder import packed
+from drspcrl.runfolder import tables
 
 NAME = "Hopper-sac-vanilla"
 
@@ -18,7 +18,7 @@ def zoo(tmp_path, monkeypatch):
     make_run(place, 0).rename(place / NAME)
     told = json.loads((place / NAME / "run.json").read_text())
     (place / NAME / "run.json").write_text(json.dumps(told | {"steps": 1_000_000}))
-    (place / NAME / "metrics.csv.xz").write_bytes(packed.pack("step,epsilon\n9,0.5\n"))
+    (place / NAME / "metrics.csv.xz").write_bytes(tables.pack("step,epsilon\n9,0.5\n"))
     (place / NAME / "card.md").write_text("# Hopper\n\nMade by \x1b[31mhand.\n")
     monkeypatch.setenv("DRSPCRL_ZOO", str(place))
     return place

@@ -8,7 +8,7 @@ import yaml
 
 import commands_page
 import drspcrl
-from drspcrl.runfolder.runs import EVALUATION_COLUMNS
+from drspcrl.runfolder.tables import EVALUATION_COLUMNS
 from drspcrl.training import TrainConfig, train
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

@@ -6,7 +6,7 @@ import pytest
 
 from drspcrl.errors import InputError
 from drspcrl.evaluation import EvaluationTable
-from drspcrl.runfolder.runs import read_evaluation
+from drspcrl.runfolder.tables import read_evaluation
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from drspcrl.report.results import (
     results_of_runs,
 )
 from drspcrl.report.summary import aggregates, group_means, headline
-from drspcrl.runfolder.runs import Evaluation, Run
+from drspcrl.runfolder.runs import Run
+from drspcrl.runfolder.tables import Evaluation
 
 
 def evaluation(scores: dict[tuple[str, float], list[float]]) -> Evaluation:

@@ -11,8 +11,9 @@ import pytest
 from hanging import no_hang
 
 from drspcrl.errors import InputError
-from drspcrl.runfolder import packed
-from drspcrl.runfolder.runs import FORMAT_VERSION, check_value, find_runs, read_run, read_runs
+from drspcrl.runfolder import tables
+from drspcrl.runfolder.runs import FORMAT_VERSION, find_runs, read_run, read_runs
+from drspcrl.runfolder.tables import check_value
 
 INFO = {"format_version": 1, "status": "finished"}
 CONFIG = "env: Hopper\nalgorithm: sac\nmethod: self_paced\nseed: 3\n"
@@ -74,7 +75,7 @@ def test_other_suites_stand_beside(folder):
 def test_packed_tables_are_read_and_plain_ones_go_first(folder):
     whole = read_run(folder)
     for name in ("metrics.csv", "evaluation.csv"):
-        (folder / f"{name}.xz").write_bytes(packed.pack((folder / name).read_text()))
+        (folder / f"{name}.xz").write_bytes(tables.pack((folder / name).read_text()))
         (folder / name).unlink()
     run = read_run(folder)
     np.testing.assert_array_equal(run.metrics["episode_return"], whole.metrics["episode_return"])
@@ -108,7 +109,7 @@ def test_packed_tables_are_read_and_plain_ones_go_first(folder):
         ("evaluation.csv", "perturbation,level\n", "no column episode, return, length"),
         ("evaluation.csv", EVALUATION[:-3], "half-written"),
         ("evaluation-b.csv.xz", b"this is no xz", "evaluation-b.csv.xz cannot be read"),
-        ("evaluation-b.csv.xz", packed.pack(EVALUATION[:-3]), "half-written"),
+        ("evaluation-b.csv.xz", tables.pack(EVALUATION[:-3]), "half-written"),
     ],
 )
 def test_damage_is_named_and_skipped(folder, file, content, reason):

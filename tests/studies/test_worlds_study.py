@@ -10,7 +10,8 @@ import yaml
 import piece
 from drspcrl.experiments import load_grid
 from drspcrl.experiments.grid import parse_grid
-from drspcrl.runfolder.runs import Evaluation, Run
+from drspcrl.runfolder.runs import Run
+from drspcrl.runfolder.tables import Evaluation
 from worlds_study import cell, ends, excess, frontier, frontiers, main, numbers_of, share, tables
 
 GRIDS = sorted((Path(piece.__file__).parent / "grids").glob("*.yaml"))

@@ -9,7 +9,8 @@ import tyro
 
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
-from drspcrl.training.config import TrainConfig, seconds
+from drspcrl.training.config import TrainConfig
+from drspcrl.training.stopping import seconds
 
 Duration = Annotated[
     float | None,

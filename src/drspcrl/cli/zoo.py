@@ -67,7 +67,7 @@ def _row(folder: Path) -> tuple[str, ...]:
 def returns_of(run: "Run") -> tuple[float, float]:
     """Mean return unperturbed, and over the settings of the suite `paper`; nan for what is not."""
     from drspcrl.report.results import setting_means
-    from drspcrl.runfolder.runs import DEFAULT_SUITE
+    from drspcrl.runfolder.tables import DEFAULT_SUITE
 
     if DEFAULT_SUITE not in run.evaluations:
         return float("nan"), float("nan")

@@ -29,7 +29,7 @@ NOMINAL_MODELS = Registry(
 RELATIVE = ("none", "process", "all", "step")
 DUALS = ("exact", "network", "gaussian")
 DRAWS_FOR_THE_ACTOR = ("one", "all")
-PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+PRECISIONS = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -78,5 +78,8 @@ class ReplayTransitionSettings(TransitionSettings):
         "one", "draws that the actor learns from", DRAWS_FOR_THE_ACTOR, shared=True
     )
     draw_precision: str = choice(
-        "auto", "float16 on a GPU, float32 elsewhere, or one of these", PRECISIONS, shared=True
+        "auto",
+        "float16 on a GPU, float32 elsewhere, or one of these",
+        ("auto", *PRECISIONS),
+        shared=True,
     )

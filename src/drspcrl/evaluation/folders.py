@@ -29,7 +29,8 @@ from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
 from drspcrl.files import read_bytes, remove_asides
 from drspcrl.named import import_trusted, refuse_imports
-from drspcrl.runfolder.runs import DEFAULT_SUITE, Run, find_runs, read_run
+from drspcrl.runfolder.runs import Run, find_runs, read_run
+from drspcrl.runfolder.tables import DEFAULT_SUITE
 
 
 def load_function(name: str) -> Policy:

@@ -15,7 +15,7 @@ from drspcrl.errors import InputError
 from drspcrl.files import read_text, write_durably
 from drspcrl.perturbations.setting import number
 from drspcrl.reading import MOST_JSON, parse_json
-from drspcrl.runfolder.runs import EVALUATION_COLUMNS, read_evaluation
+from drspcrl.runfolder.tables import EVALUATION_COLUMNS, read_evaluation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,15 +23,8 @@ from drspcrl.report.names import (
 )
 from drspcrl.report.results import Results, restricted, results_of_paper, results_of_runs
 from drspcrl.report.summary import Aggregates, Headline, aggregates, headline
-from drspcrl.runfolder.runs import (
-    DEFAULT_SUITE,
-    FOREIGN,
-    Evaluation,
-    Run,
-    RunSet,
-    Skipped,
-    read_runs,
-)
+from drspcrl.runfolder.runs import FOREIGN, Run, RunSet, Skipped, read_runs
+from drspcrl.runfolder.tables import DEFAULT_SUITE, Evaluation
 
 MOST_KINDS = 200
 """The most kinds of perturbation of a suite: each has a figure of its own."""

@@ -17,7 +17,8 @@ from drspcrl.report.names import (
     ordered_algorithms,
     ordered_methods,
 )
-from drspcrl.runfolder.runs import Evaluation, Run
+from drspcrl.runfolder.runs import Run
+from drspcrl.runfolder.tables import Evaluation
 from drspcrl.statistics import Estimate, mean_interval, missing
 
 Setting = tuple[str, float]

@@ -29,7 +29,7 @@ from drspcrl.files import (
     write_and_sync,
 )
 from drspcrl.policy import POLICY_FILE, load_policy
-from drspcrl.runfolder import packed
+from drspcrl.runfolder import tables
 from drspcrl.runfolder.checkpoint.lock import FolderLock
 from drspcrl.runfolder.runs import Run, find_runs, read_info, read_run
 from drspcrl.runfolder.thinning import digest
@@ -145,14 +145,14 @@ def _same(target: Path, content: Mapping[str, bytes]) -> bool:
     if there.keys() != content.keys():
         return False
     return all(
-        there[name] == data or (name.endswith(packed.SUFFIX) and _same_text(there[name], data))
+        there[name] == data or (name.endswith(tables.SUFFIX) and _same_text(there[name], data))
         for name, data in content.items()
     )
 
 
 def _same_text(one: bytes, other: bytes) -> bool:
     try:
-        return packed.unpack(one, "") == packed.unpack(other, "")
+        return tables.unpack(one, "") == tables.unpack(other, "")
     except InputError:
         return False
 

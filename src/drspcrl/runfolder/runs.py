@@ -6,13 +6,10 @@ A run folder holds `run.json`, `config.yaml`, `metrics.csv` and, once evaluated,
 folder's name. Nothing here imports JAX, and nothing read is ever executed or unpickled.
 """
 
-import csv
-import hashlib
-import io
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +19,26 @@ from drspcrl import files, variants
 from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.reading import MOST_JSON, MOST_YAML, parse_json, parse_yaml
-from drspcrl.runfolder import packed
+from drspcrl.runfolder.tables import (
+    DEFAULT_SUITE,
+    SUFFIX,
+    Evaluation,
+    as_written,
+    numbers,
+    one_line,
+    parse_csv,
+    read_evaluation,
+    read_text,
+)
 
 FORMAT_VERSION = 1
 """The newest layout of a run folder that this version reads."""
 
 METRICS_FILE = "metrics.csv"
-DEFAULT_SUITE = "paper"
-EVALUATION_COLUMNS = ("perturbation", "level", "episode", "return", "length")
 RUN_FOLDER_NAME = re.compile(r".+-.+-.+-s\d+")
 REPORT_MARKER = "report.json"
 FOREIGN = "foreign"
 """The algorithm of a run that is a policy trained elsewhere."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Episodes of one suite, one row each."""
-
-    perturbation: np.ndarray
-    level: np.ndarray
-    episode: np.ndarray
-    returns: np.ndarray
-    length: np.ndarray
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the suite that the task has nothing for, each with the reason."""
-    random_return: tuple[float, int] | None = None
-    """Mean return of random actions and its episodes, where it was measured with the table."""
-    statistic: str = "mean"
-    """What sums it up: `mean` over perturbed settings, or the `worst` of their means."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +120,7 @@ def read_runs(root: str | Path, *, metrics: Sequence[str] | None = None) -> RunS
             found.append(read_run(folder, metrics=metrics))
         except InputError as error:
             skipped.append(Skipped(folder, str(error)))
-    for run in told_apart(found):
+    for run in with_distinct_labels(found):
         folder, own = run.path, (*run.identity, run.uncertainty)
         if own in runs:
             first = runs[own].path
@@ -142,7 +130,7 @@ def read_runs(root: str | Path, *, metrics: Sequence[str] | None = None) -> RunS
     return RunSet(tuple(runs.values()), tuple(skipped))
 
 
-def told_apart(runs: Sequence[Run]) -> list[Run]:
+def with_distinct_labels(runs: Sequence[Run]) -> list[Run]:
     """Runs of one method whose populations had other settings, as variants of that method.
 
     What shapes a whole population is no part of a method's label: `self_paced` in a KL ball and in
@@ -297,7 +285,7 @@ def _mapping(path: Path, parse: Any, most: int) -> Mapping[str, Any]:
     except FileNotFoundError:
         raise InputError(f"it has no {path.name}: half-written, or no run folder") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
+        raise InputError(f"{path.name} cannot be read: {one_line(error)}") from None
     if not isinstance(content, dict):
         raise InputError(f"{path.name} is damaged: it holds no mapping of names to values")
     return content
@@ -340,7 +328,7 @@ def _seed(info: Mapping[str, Any], config: Mapping[str, Any]) -> int:
 
 def _plain_or_packed(path: Path) -> Path:
     """The file itself where it is there, else its packed form."""
-    return path if os.path.lexists(path) else path.with_name(path.name + packed.SUFFIX)
+    return path if os.path.lexists(path) else path.with_name(path.name + SUFFIX)
 
 
 def _read_metrics(
@@ -348,10 +336,10 @@ def _read_metrics(
 ) -> dict[str, np.ndarray]:
     if not os.path.lexists(path):
         return {}
-    text = packed.read_text(path)
-    header, rows = _parse_csv(path, text)
+    text = read_text(path)
+    header, rows = parse_csv(path, text)
     checked = path.name == METRICS_FILE and wanted != ()  # whoever wants none needs none whole
-    if checked and not _as_written(text, info.get("metrics")):
+    if checked and not as_written(text, info.get("metrics")):
         raise InputError(
             f"{path.name} is damaged: it is not what the training wrote, by the check value in "
             "run.json; put a whole copy in its place"
@@ -360,35 +348,20 @@ def _read_metrics(
         raise InputError(f"{path.name} has no column step")
     keep = [i for i, name in enumerate(header) if wanted is None or name in wanted]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return {header[i]: _numbers(columns[i], path.name, header[i]) for i in keep}
-
-
-def check_value(content: bytes) -> dict[str, Any]:
-    """What `run.json` says of the rows of `metrics.csv`, so that damage to them is seen."""
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def _as_written(text: str, check: Any) -> bool:
-    """Whether a table begins as its check value says; rows may have been appended since.
-
-    Folders of earlier versions have no check value.
-    """
-    if not isinstance(check, dict) or not isinstance(check.get("bytes"), int):
-        return True
-    return check_value(text.encode()[: check["bytes"]]) == check
+    return {header[i]: numbers(columns[i], path.name, header[i]) for i in keep}
 
 
 def _read_evaluations(folder: Path) -> dict[str, Evaluation]:
     evaluations = {}
     # Packed ones first: a plain table beside one is newer and takes its place.
-    for ending in (".csv" + packed.SUFFIX, ".csv"):
+    for ending in (".csv" + SUFFIX, ".csv"):
         for path in sorted(folder.glob(f"evaluation*{ending}")):
             name = path.name.removesuffix(ending)
             suite = name.removeprefix("evaluation").removeprefix("-") or DEFAULT_SUITE
             beside = _beside(folder / f"{name}.json")
             evaluations[suite] = replace(
                 read_evaluation(path),
-                left_out=_left_out(beside.get("left_out")),
+                left_out=_settings_left_out(beside.get("left_out")),
                 random_return=_random_return(beside.get("random_return")),
                 statistic="worst" if beside.get("statistic") == "worst" else "mean",
             )
@@ -403,7 +376,7 @@ def _beside(path: Path) -> Mapping[str, Any]:
         return {}
 
 
-def _left_out(found: Any) -> dict[str, str]:
+def _settings_left_out(found: Any) -> dict[str, str]:
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
@@ -414,49 +387,3 @@ def _random_return(found: Any) -> tuple[float, int] | None:
     if not isinstance(mean, int | float) or not isinstance(count, int) or not np.isfinite(mean):
         return None
     return float(mean), count
-
-
-def read_evaluation(path: str | Path) -> Evaluation:
-    """Read one `evaluation.csv`, packed or not."""
-    path = Path(path)
-    header, rows = _parse_csv(path, packed.read_text(path))
-    missing = [name for name in EVALUATION_COLUMNS if name not in header]
-    if missing:
-        raise InputError(f"{path.name} has no column {', '.join(missing)}")
-    columns = dict(
-        zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True)
-    )
-    level, episode, returns, length = (
-        _numbers(columns[name], path.name, name) for name in EVALUATION_COLUMNS[1:]
-    )
-    return Evaluation(np.array(columns["perturbation"], str), level, episode, returns, length)
-
-
-def _parse_csv(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows, each row as long as the header; a file that breaks off is refused."""
-    if not text:
-        return [], []
-    if not text.endswith("\n"):
-        raise InputError(f"{path.name} is half-written: its last line breaks off")
-    try:
-        header, *rows = csv.reader(io.StringIO(text, newline=""))
-    except csv.Error as error:
-        raise InputError(f"{path.name} cannot be read: {_one_line(error)}") from None
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise InputError(
-                f"{path.name} is damaged: line {number} has {len(row)} fields, not {len(header)}"
-            )
-    return header, rows
-
-
-def _numbers(column: Sequence[str], file: str, name: str) -> np.ndarray:
-    """Parse a column; an empty field is a value that was not measured, nan."""
-    try:
-        return np.array([field or "nan" for field in column], dtype=np.float64)
-    except ValueError as error:
-        raise InputError(f"{file} is damaged: column {name}: {_one_line(error)}") from None
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

@@ -15,8 +15,9 @@ from drspcrl.errors import InputError
 from drspcrl.files import read_bytes, read_text
 from drspcrl.policy import POLICY_FILE
 from drspcrl.reading import MOST_JSON, MOST_YAML, parse_json
-from drspcrl.runfolder import packed
-from drspcrl.runfolder.runs import DEFAULT_SUITE, EVALUATION_COLUMNS, Evaluation, Run
+from drspcrl.runfolder import tables
+from drspcrl.runfolder.runs import Run
+from drspcrl.runfolder.tables import DEFAULT_SUITE, EVALUATION_COLUMNS, Evaluation
 
 METRICS = ("step", "episode_return", "epsilon", "beta")
 WORLD_METRICS = (
@@ -39,10 +40,10 @@ def digest(run: Run, with_policy: bool) -> dict[str, bytes]:
         "config.yaml": _config_text(run).encode(),
     }
     if run.metrics:
-        content["metrics.csv.xz"] = packed.pack(_metrics_text(thinned(run.metrics)))
+        content["metrics.csv.xz"] = tables.pack(_metrics_text(thinned(run.metrics)))
     for suite, evaluation in run.evaluations.items():
         name = "evaluation" if suite == DEFAULT_SUITE else f"evaluation-{suite}"
-        content[f"{name}.csv.xz"] = packed.pack(_evaluation_text(evaluation))
+        content[f"{name}.csv.xz"] = tables.pack(_evaluation_text(evaluation))
         beside = run.path / f"{name}.json"
         if os.path.lexists(beside):
             content[beside.name] = _compact(beside)

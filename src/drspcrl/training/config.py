@@ -1,6 +1,5 @@
 """What a training is asked to do, checked before anything starts."""
 
-import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.learners.registry import LEARNERS, settings_class
 from drspcrl.training.settings import UNCERTAINTIES, Settings, is_shared, resolve
+from drspcrl.training.stopping import seconds
 from drspcrl.variants import Variant
 from drspcrl.worlds.declare import Declared, declared, read_declared
 
@@ -386,33 +386,3 @@ def _check_numbers(config: TrainConfig) -> None:
     for seed in config.seeds:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
             raise InputError(f"seed is {shown(seed)}; give a whole number from 0 to 2³² − 1")
-
-
-_DURATION = re.compile(r"(?:(?P<h>[\d.]+)h)?(?:(?P<m>[\d.]+)m)?(?:(?P<s>[\d.]+)s?)?")
-
-
-def seconds(name: str, given: float | str | None) -> float | None:
-    """A duration from seconds or a text such as 90s, 9m, 1h30m.
-
-    Raises:
-        InputError: it is none, or not above 0.
-    """
-    if given is None:
-        return None
-    try:
-        total = _total(given) if isinstance(given, str) else float(given)
-    except (ValueError, TypeError, OverflowError):
-        total = math.nan
-    if isinstance(given, bool) or not 0 < total < math.inf:
-        raise InputError(
-            f"{name} is {shown(given)}; give seconds above 0 or a text such as 90s, 9m or 1h30m"
-        )
-    return total
-
-
-def _total(text: str) -> float:
-    found = _DURATION.fullmatch(text.strip())
-    if not found or not any(found.groups()):
-        return math.nan
-    units = {"h": 3600.0, "m": 60.0, "s": 1.0}
-    return sum(float(found[unit]) * size for unit, size in units.items() if found[unit])

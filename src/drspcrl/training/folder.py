@@ -3,8 +3,6 @@
 import json
 import math
 import os
-import platform
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -32,14 +30,12 @@ from drspcrl.runfolder.runs import (
     FORMAT_VERSION,
     METRICS_FILE,
     check_uncertainty,
-    check_value,
     read_config,
     read_info,
 )
+from drspcrl.runfolder.tables import check_value
 from drspcrl.training.config import Member, TrainConfig
-from drspcrl.training.loop import Device
 from drspcrl.training.telemetry import EventWriter
-from drspcrl.versions import versions_of
 
 BEST_POLICY_FILE = "policy-best.safetensors"
 CONFIG_FILE, INFO_FILE = "config.yaml", "run.json"
@@ -364,45 +360,3 @@ def _piece(step: int) -> dict[str, Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-_PACKAGES = ("drspcrl", "jax", "jaxlib", "numpy", "optax", "mujoco", "gymnasium")
-
-
-def environment_info(device: Device) -> dict[str, Any]:
-    """Versions, machine and commit as plain data."""
-    return {
-        "versions": {"python": platform.python_version(), **versions_of(_PACKAGES)},
-        "machine": {
-            "system": platform.platform(),
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-            "device": device.device_kind,
-        },
-        "commit": _commit(),
-    }
-
-
-def version_changes(before: Any) -> list[str]:
-    """What was another version when a run was begun, e.g. "mujoco 4.0.0 (it was 3.3.7)"."""
-    known = before if isinstance(before, dict) else {}
-    now = {"python": platform.python_version(), **versions_of(_PACKAGES)}
-    return [
-        f"{name} {version} (it was {known[name]})"
-        for name, version in now.items()
-        if name in known and known[name] != version
-    ]
-
-
-def _commit() -> str | None:
-    """The commit of the source this package runs from, None for an installed one."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None

@@ -14,9 +14,10 @@ from drspcrl.runfolder.checkpoint import Saved, Store
 from drspcrl.runfolder.runs import METRICS_FILE, find_runs, read_config, read_info
 from drspcrl.training.callbacks import Callback, Callbacks
 from drspcrl.training.config import TrainConfig
-from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty, version_changes
+from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty
 from drspcrl.training.run import Trainer, ask_for_determinism, one_line_for_the_disk
 from drspcrl.training.settings import named_parts
+from drspcrl.versions import version_changes
 
 
 def resume(

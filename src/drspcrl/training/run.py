@@ -26,12 +26,12 @@ from drspcrl.training.callbacks import Callback, Callbacks
 from drspcrl.training.collector import Collector, TrainEvaluator
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.curriculum import Curricula
-from drspcrl.training.folder import RunFolder, check_unused, environment_info, held_new
+from drspcrl.training.folder import RunFolder, check_unused, held_new
 from drspcrl.training.loop import ball, finite_members, make_loop, member_parts, put_back
 from drspcrl.training.memory import check_room, choose_devices, estimate
 from drspcrl.training.settings import Settings
 from drspcrl.training.stopping import Stop
-from drspcrl.training.telemetry import Tracker, TrainProgress
+from drspcrl.training.telemetry import Tracker, TrainProgress, member_rows
 from drspcrl.training.worlds import (
     enter_worlds,
     in_worlds,
@@ -39,7 +39,8 @@ from drspcrl.training.worlds import (
     show_worlds,
     world_uncertainty,
 )
-from drspcrl.worlds.episodes import LOGGING, PACING, ROLES
+from drspcrl.versions import environment_info
+from drspcrl.worlds.episodes import PACING
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO)
 
@@ -152,7 +153,7 @@ class Trainer:
         self.alive = np.ones(len(members), bool)
         self.folders: Sequence[RunFolder] = ()
         resumable = {"resume": "exact" if collector.exact else "episode"}
-        self._facts = {**environment_info(device), **resumable}
+        self._facts = {**environment_info(device.device_kind), **resumable}
         self._saved_at = -1
 
     def begin(self, folders: Sequence[RunFolder]) -> None:
@@ -362,37 +363,13 @@ class Trainer:
 
     def _rows(self, scores: np.ndarray | None) -> list[dict[str, float]]:
         """One row of numbers for each member; nan where nothing was measured."""
-        loop, now = self.loop, time.monotonic()
-        speed = (loop.steps - self._last_row[1]) / (now - self._last_row[0])
-        self._last_row = (now, loop.steps)
-        count, returns, lengths = loop.collector.episodes.take(LOGGING)
-        radii = np.asarray(loop.uncertainty.epsilon)
-        learned = {name: np.asarray(values) for name, values in loop.metrics.items()}
-        in_worlds = self._world_numbers()
-        rows = []
-        for k in range(len(self.folders)):
-            row: dict[str, float] = {
-                "step": loop.steps,
-                "episode_return": float(returns[k]),
-                "episode_length": float(lengths[k]),
-                "epsilon": float(radii[k]),
-                "steps_per_second": speed,
-                "episodes": int(count[k]),
-            }
-            if self.evaluator is not None:
-                row["evaluation_return"] = math.nan if scores is None else float(scores[k])
-            row |= {name: float(values[k]) for name, values in (learned | in_worlds).items()}
-            rows.append(row | self.adversaries.metrics(k))
-        return rows
-
-    def _world_numbers(self) -> dict[str, np.ndarray]:
-        """What the episodes in worlds say, [M] each; nothing where there are none."""
-        worlds = self.loop.collector.worlds
-        if worlds is None:
-            return {}
-        means = worlds.take(LOGGING)
-        returns = {f"{role}_return": means[:, k] for k, role in enumerate(ROLES) if k}
-        return worlds.newest | returns
+        now, steps = time.monotonic(), self.loop.steps
+        speed = (steps - self._last_row[1]) / (now - self._last_row[0])
+        self._last_row = (now, steps)
+        if self.evaluator is not None and scores is None:
+            scores = np.full(len(self.folders), math.nan)
+        rows = member_rows(self.loop, speed, scores)
+        return [row | self.adversaries.metrics(k) for k, row in enumerate(rows)]
 
     def __enter__(self) -> "Trainer":
         return self

@@ -1,10 +1,15 @@
 """When to stop before the end: a time limit, SIGTERM, SIGINT, a callback."""
 
+import math
+import re
 import signal
 import threading
 import time
 from types import FrameType
 from typing import Any
+
+from drspcrl.display import shown
+from drspcrl.errors import InputError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -60,3 +65,33 @@ class Stop:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
+
+
+_DURATION = re.compile(r"(?:(?P<h>[\d.]+)h)?(?:(?P<m>[\d.]+)m)?(?:(?P<s>[\d.]+)s?)?")
+
+
+def seconds(name: str, given: float | str | None) -> float | None:
+    """A duration from seconds or a text such as 90s, 9m, 1h30m.
+
+    Raises:
+        InputError: it is none, or not above 0.
+    """
+    if given is None:
+        return None
+    try:
+        total = _total(given) if isinstance(given, str) else float(given)
+    except (ValueError, TypeError, OverflowError):
+        total = math.nan
+    if isinstance(given, bool) or not 0 < total < math.inf:
+        raise InputError(
+            f"{name} is {shown(given)}; give seconds above 0 or a text such as 90s, 9m or 1h30m"
+        )
+    return total
+
+
+def _total(text: str) -> float:
+    found = _DURATION.fullmatch(text.strip())
+    if not found or not any(found.groups()):
+        return math.nan
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0}
+    return sum(float(found[unit]) * size for unit, size in units.items() if found[unit])

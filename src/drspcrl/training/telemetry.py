@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -18,6 +18,10 @@ from rich.text import Text
 from drspcrl.display import Pace, clock, literal_console, printable
 from drspcrl.errors import InputError
 from drspcrl.files import open_regular
+from drspcrl.worlds.episodes import LOGGING, ROLES
+
+if TYPE_CHECKING:
+    from drspcrl.training.loop import Loop
 
 _PLAIN_SECONDS = 10.0
 _HEADINGS = ("method", "steps", "return", "ε", "β", "steps/s", "left")
@@ -231,3 +235,42 @@ class Tracker:
         """Say that no more is coming."""
         if self._run is not None:
             self._run.finish()
+
+
+def member_rows(loop: "Loop", speed: float, scores: np.ndarray | None) -> list[dict[str, float]]:
+    """A row of metrics.csv for each member: episodes since the last one, updates, worlds.
+
+    Args:
+        loop: the population.
+        speed: steps per second since the last row.
+        scores: mean return of the evaluation, [M], nan where none is due; None in a training
+            without evaluations.
+    """
+    count, returns, lengths = loop.collector.episodes.take(LOGGING)
+    radii = np.asarray(loop.uncertainty.epsilon)
+    learned = {name: np.asarray(values) for name, values in loop.metrics.items()}
+    measured = learned | _world_numbers(loop)
+    rows = []
+    for k in range(len(returns)):
+        row: dict[str, float] = {
+            "step": loop.steps,
+            "episode_return": float(returns[k]),
+            "episode_length": float(lengths[k]),
+            "epsilon": float(radii[k]),
+            "steps_per_second": speed,
+            "episodes": int(count[k]),
+        }
+        if scores is not None:
+            row["evaluation_return"] = float(scores[k])
+        rows.append(row | {name: float(values[k]) for name, values in measured.items()})
+    return rows
+
+
+def _world_numbers(loop: "Loop") -> dict[str, np.ndarray]:
+    """What the episodes in worlds gave, [M] each; nothing where there are none."""
+    worlds = loop.collector.worlds
+    if worlds is None:
+        return {}
+    means = worlds.take(LOGGING)
+    returns = {f"{role}_return": means[:, k] for k, role in enumerate(ROLES) if k}
+    return worlds.newest | returns

@@ -20,10 +20,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from drspcrl.config.transitions import DRAWS_FOR_THE_ACTOR, PRECISIONS
 from drspcrl.errors import InputError
 from drspcrl.learners import networks, normalization
 from drspcrl.learners.cpu.threefry import normal
-from drspcrl.learners.experience import Rollout, SignalInputs, applied, successors
+from drspcrl.learners.experience import Rollout, SignalInputs
 from drspcrl.learners.networks import Network
 from drspcrl.learners.normalization import Moments
 from drspcrl.learners.replay import Batch
@@ -40,16 +41,14 @@ from drspcrl.learners.uncertainty import (
 )
 from drspcrl.transitions.bootstrap import (
     RobustBootstrap,
-    RolloutNoise,
     robust_bootstrap,
+    rollout_noise,
     start_value,
 )
 from drspcrl.transitions.dual import Dual, DualOutput, Exact, ValueOfDraws, Worst
 from drspcrl.transitions.nominal import Noise, NominalModel, Scales, Strength, Transition
 from drspcrl.transitions.signal import draw_signal, metrics_of, signal_of
 
-ACTOR_DRAWS = ("one", "all")
-PRECISIONS = ("float32", "float16", "bfloat16")
 # Uses of a key beside the plain learner's, far from what `split` makes of the same key.
 _DRAWS, _SIGNAL = (1 << 30) + 2, (1 << 30) + 3
 _EARLIER = 32  # for so many successors the actor sees one state where a transition began
@@ -113,10 +112,10 @@ class Transitions(Uncertainty):
             raise InputError(
                 f"Transitions: draws is {self.draws}; a sampled model needs at least 2"
             )
-        if self.actor_draws not in ACTOR_DRAWS:
+        if self.actor_draws not in DRAWS_FOR_THE_ACTOR:
             raise InputError(
                 f"Transitions: actor_draws is {self.actor_draws!r}; "
-                f"choose one of {', '.join(ACTOR_DRAWS)}"
+                f"choose one of {', '.join(DRAWS_FOR_THE_ACTOR)}"
             )
         if self.precision not in PRECISIONS:
             raise InputError(
@@ -264,7 +263,7 @@ class Transitions(Uncertainty):
         strength: Strength,
         key: Array,
     ) -> RolloutBackup:
-        """The critic at draws after every step, and their worst case; see `outlook`."""
+        """The critic at draws after every step, and their worst case; see `robust_bootstrap`."""
         noise = rollout_noise(rollout, moments)
         key = jax.random.fold_in(key, _DRAWS)
         found = robust_bootstrap(self, known, value, noise, strength, key)
@@ -339,19 +338,6 @@ class Transitions(Uncertainty):
 def of_the_model(numbers: Numbers) -> Numbers:
     """A nominal model's own metrics, under names that no learner has."""
     return {f"nominal_{name}": x for name, x in numbers.items()}
-
-
-def rollout_noise(rollout: Rollout, moments: Moments) -> RolloutNoise:
-    """A rollout as the robust bootstrap needs it."""
-    noise = rollout.privileged
-    assert noise is not None
-    return RolloutNoise(
-        steps=Transition(noise.state, applied(rollout), rollout.final_observation),
-        noise=noise,
-        following=successors(moments, noise.standard, rollout),
-        ended=rollout.ended,
-        scale=normalization.scale(moments),
-    )
 
 
 def backup_states(batch: Batch) -> tuple[Transition, Array]:

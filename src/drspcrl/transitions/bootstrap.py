@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drspcrl.learners.experience import Privileged
-from drspcrl.learners.normalization import CLIP
+from drspcrl.learners import normalization
+from drspcrl.learners.experience import Privileged, Rollout, applied, successors
+from drspcrl.learners.normalization import CLIP, Moments
 from drspcrl.transitions.dual import ValueOfDraws, Worst
 from drspcrl.transitions.nominal import Draws, NominalModel, Scales, Strength, Transition
 
@@ -43,6 +44,19 @@ class RolloutNoise(NamedTuple):
     following: Array
     ended: Array
     scale: Array
+
+
+def rollout_noise(rollout: Rollout, moments: Moments) -> RolloutNoise:
+    """A rollout as the robust bootstrap needs it."""
+    noise = rollout.privileged
+    assert noise is not None
+    return RolloutNoise(
+        steps=Transition(noise.state, applied(rollout), rollout.final_observation),
+        noise=noise,
+        following=successors(moments, noise.standard, rollout),
+        ended=rollout.ended,
+        scale=normalization.scale(moments),
+    )
 
 
 class RobustBootstrap(NamedTuple):

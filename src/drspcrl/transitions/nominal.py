@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drspcrl.config.transitions import RELATIVE
 from drspcrl.errors import InputError
 
 Number = Array | np.ndarray | float
@@ -161,7 +162,6 @@ class NominalModel(ABC):
 
 
 KINDS: tuple[str, ...] = ("sensor", "actuator", "process")
-RELATIVE = ("none", "process", "all", "step")
 _MEMORY = 1000.0  # batches that the running statistics remember
 _FLOOR = 1e-8
 _LEVEL = 1 << 30  # a key of its own, far from those that `split` gives
