@@ -57,7 +57,7 @@ def test_progress_says_how_long_it_takes_without_what_compiling_took():
     console = display.literal_console()
     console.file = io.StringIO()
     clock = iter([100.0, 110.0, 120.0])
-    with Progress(["sac"], 4000, console) as progress:
+    with TrainProgress(["sac"], 4000, console) as progress:
         progress._pace = display.Pace(4000, now=lambda: next(clock))
         progress._shown = -1e9
         for step in (1000, 2000, 4000):

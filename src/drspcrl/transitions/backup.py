@@ -138,7 +138,7 @@ class Transitions(Uncertainty):
         return tuple(networks.rounded(network, self.precision) for network in target_networks)
 
     def extra_v_inputs(self, observation_size: int, action_size: int) -> int:
-        """The noise that came true, see `drspcrl.learners.privileged`."""
+        """The noise that came true, see `Privileged`."""
         return observation_size + action_size
 
     def noisy_inputs(
