@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mini_cluster import MiniCluster, mini_cluster, workers
+from mini_cluster import MiniCluster, mini_cluster
 
 from drspcrl.cli import main
 from drspcrl.errors import InputError
@@ -114,11 +114,6 @@ def once_trained(grid: Grid, out: Path, act: Callable[[str], None]) -> Callable[
     return heard
 
 
-def kill_worker(piece: str) -> None:
-    for process in workers(piece):
-        subprocess.run(["kill", "-9", str(process)], check=True)
-
-
 def test_an_undisturbed_grid_equals_the_local_one(grid, straight, carried, tmp_path):
     assert not on_ray(grid, tmp_path, carried).failed
     assert_same(straight, tmp_path)
@@ -137,7 +132,7 @@ def test_an_undisturbed_grid_equals_the_local_one(grid, straight, carried, tmp_p
 
 def test_a_killed_worker_loses_nothing(grid, straight, carried, tmp_path):
     lines = list[str]()
-    act = once_trained(grid, tmp_path, kill_worker)
+    act = once_trained(grid, tmp_path, carried.kill_worker)
     summary = on_ray(grid, tmp_path, carried, lambda line: (lines.append(line), act(line)))
     assert not summary.failed
     assert sorted(piece.attempts for piece in summary.pieces) == [1, 2]
@@ -208,7 +203,7 @@ def test_ray_continues_what_the_local_engine_began(grid, straight, carried, tmp_
 def test_checkpoints_in_a_storage(grid, straight, carried, tmp_path):
     out, storage = tmp_path / "out", tmp_path / "storage"
     storage.mkdir()
-    act = once_trained(grid, storage, kill_worker)
+    act = once_trained(grid, storage, carried.kill_worker)
     summary = on_ray(grid, out, carried, act, storage=str(storage))
     assert not summary.failed
     assert max(piece.attempts for piece in summary.pieces) == 2
@@ -343,7 +338,7 @@ def test_a_restarted_head_and_a_shared_folder(file, grid, straight, tmp_path):
         told, _ = driver.communicate(timeout=300)
         assert driver.returncode not in (0, 2), told
     with mini_cluster(tmp_path / "second", 2, carried=False, port=port) as cluster:
-        act = once_trained(grid, out, kill_worker)
+        act = once_trained(grid, out, cluster.kill_worker)
         summary = on_ray(grid, out, cluster, act)
     assert not summary.failed
     assert any("going on at step" in p.read_text() for p in (out / "logs").iterdir())

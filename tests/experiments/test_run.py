@@ -123,6 +123,17 @@ def test_training_first_and_evaluating_later_is_the_same(file, straight, tmp_pat
     assert_same(straight, tmp_path)
 
 
+@pytest.mark.slow
+def test_what_a_storage_has_is_taken_up(file, straight, tmp_path):
+    storage, out = tmp_path / "storage", tmp_path / "out"
+    grid, _ = begin(file, storage)
+    grid.send_signal(signal.SIGTERM)
+    grid.communicate(timeout=300)
+    assert run(file, out, "--storage", str(storage)).returncode == 0
+    assert all("going on at step" in log.read_text() for log in (out / "logs").iterdir())
+    assert_same(straight, out)
+
+
 BREAKS = """
 import sys, time
 from pathlib import Path

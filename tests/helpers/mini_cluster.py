@@ -1,6 +1,8 @@
 """A Ray cluster of several nodes on this machine, which listens to this machine alone."""
 
+import os
 import secrets
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,12 +56,20 @@ class MiniCluster:
             own["DRSPCRL_SCRATCH"] = str(self.folder / f"node-{self._count}")
         return self.ray.add_node(num_cpus=cores, env_vars=own)
 
+    def kill_worker(self, piece: str) -> None:
+        """Kill the process that works at a piece."""
+        for worker, _ in self._workers(piece):
+            os.kill(worker, signal.SIGKILL)
+
     def lose_node_of(self, piece: str) -> None:
         """Kill the node that works at a piece; all of its processes die with it."""
-        parents = {_parent(worker) for worker in workers(piece)}
-        for node in list(self.ray.worker_nodes):
-            if node.all_processes["raylet"][0].process.pid in parents:
-                self.ray.remove_node(node, allow_graceful=False)
+        for _, node in self._workers(piece):
+            self.ray.remove_node(node, allow_graceful=False)
+
+    def _workers(self, piece: str) -> list[tuple[int, Any]]:
+        """The processes that work at a piece, and their nodes."""
+        nodes = {n.all_processes["raylet"][0].process.pid: n for n in self.ray.worker_nodes}
+        return [(w, nodes[_parent(w)]) for w in workers(piece) if _parent(w) in nodes]
 
 
 @contextmanager
@@ -83,7 +93,7 @@ def mini_cluster(
 
 
 def workers(piece: str) -> list[int]:
-    """The processes of Ray that work at a piece."""
+    """The processes of all clusters of this machine that work at a piece of such a name."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
