@@ -5,6 +5,7 @@
 A grid of PPO on HalfCheetah in pieces, alternately with both engines, each time into a new folder;
 Ray is started and ended within its time. Then empty tasks, each a process that says it is done, on
 nodes that are processes of this machine: handed out, worked at, heard of and noted in the manifest.
+Results hold for a machine that does nothing else; the load is printed.
 """
 
 import argparse
@@ -38,13 +39,19 @@ def grid_of(env: str, seeds: int, steps: int) -> Grid:
     return parse_grid(GRID.format(env=env, seeds=listed, steps=steps), "engines", Path())
 
 
-def timed(grid: Grid, engine: str) -> float:
+def timed(grid: Grid, engine: str) -> tuple[float, float]:
+    """Seconds, and seconds of all cores, of the processes that were started and have ended."""
     options = Options(engine=engine, max_members=1, device="cpu", report=False)
     with tempfile.TemporaryDirectory() as out:
-        begun = time.monotonic()
+        begun, busy = time.monotonic(), cores_busy()
         summary = run_grid(grid, Path(out), options, say=lambda line: None)
         assert not summary.failed
-        return time.monotonic() - begun
+        return time.monotonic() - begun, cores_busy() - busy
+
+
+def cores_busy() -> float:
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def overhead(pieces: int, steps: int, repeats: int) -> None:
@@ -54,12 +61,14 @@ def overhead(pieces: int, steps: int, repeats: int) -> None:
         order = ("local", "ray") if number % 2 == 0 else ("ray", "local")
         found = {engine: timed(grid, engine) for engine in order}
         pairs.append(found)
-        print(f"{found['local']:.1f} s, with Ray {found['ray']:.1f} s", file=sys.stderr, flush=True)
-    local, ray = (statistics.median(pair[name] for pair in pairs) for name in ("local", "ray"))
-    print(f"| grid of {pieces} pieces of {steps:,} steps | seconds | against local |")
+        print(number, found, os.getloadavg(), file=sys.stderr, flush=True)
+    print(f"| grid of {pieces} pieces of {steps:,} steps | seconds | seconds of cores |")
     print("|---|---:|---:|")
-    print(f"| local | {local:.1f} | |")
-    print(f"| ray, started and ended | {ray:.1f} | {ray / local - 1:+.1%} |")
+    for engine in ("local", "ray"):
+        wall, busy = (statistics.median(pair[engine][k] for pair in pairs) for k in (0, 1))
+        print(f"| {engine} | {wall:.1f} | {busy:.1f} |")
+    ratios = [statistics.median(p["ray"][k] / p["local"][k] for p in pairs) for k in (0, 1)]
+    print(f"| ray against local | {ratios[0] - 1:+.1%} | {ratios[1] - 1:+.1%} |")
 
 
 def empty_tasks(count: int, nodes: int) -> None:

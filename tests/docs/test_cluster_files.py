@@ -1,6 +1,7 @@
 """The files of `examples/cluster`, as far as one machine allows.
 
-`ssh`, `srun` and `scontrol` stand in for their namesakes and run commands on this machine.
+`ssh`, `srun` and `scontrol` stand in for their namesakes and run commands on this machine. Machines
+that join are written down instead: two that listen to one machine alone cannot join each other.
 """
 
 import os
@@ -27,11 +28,13 @@ groups:
      settings: {hidden: [8], rollout_size: 64, minibatches: 4, envs_per_member: 4}}
 evaluation: {suite: noise, episodes: 1}
 """
+JOIN = 'if [[ "$*" == *"start --address"* ]]; then echo "$*" >> joined; exit; fi'
 STAND_INS = {
-    "ssh": 'shift; exec bash -c "$*"',
+    "ssh": f'shift; {JOIN}; exec bash -c "$*"',
     "scontrol": "echo localhost; echo 127.0.0.1",
-    "srun": """
+    "srun": f"""
         while [[ $1 == --* ]]; do shift; done
+        {JOIN}
         if [ "$1" = hostname ]; then echo 127.0.0.1; else exec "$@"; fi
     """,
     "drspcrl": f'exec {shlex.quote(sys.executable)} -m drspcrl "$@"',
@@ -115,8 +118,10 @@ def test_machines_that_ssh_reaches(machine, grid, tmp_path):
         environment, tmp_path,
     )  # fmt: skip
     assert "1 run evaluated" in told
-    nodes = "import ray; ray.init(address='auto'); print(len(ray.nodes()), 'nodes')"
-    assert "2 nodes" in run([sys.executable, "-c", nodes], environment, tmp_path)
+    (joined,) = (tmp_path / "joined").read_text().splitlines()
+    token = machine["RAY_AUTH_TOKEN_PATH"]
+    settings_there = f"RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH={token} RAY_USAGE_STATS_ENABLED=0"
+    assert joined == f"env {settings_there} ray start --address=127.0.0.1:{port}"
 
 
 @pytest.mark.slow
@@ -126,3 +131,6 @@ def test_a_job_of_slurm(machine, grid, tmp_path):
     told = run([FILES / "slurm.sh", grid, "out", *options], {**machine, **job}, tmp_path)
     assert "1 run evaluated" in told
     assert not list(tmp_path.glob(".ray-*"))
+    (joined,) = (tmp_path / "joined").read_text().splitlines()
+    port = 20_000 + os.getpid() % 20_000
+    assert joined == f"ray start --address=127.0.0.1:{port} --num-cpus=1 --block"
