@@ -19,11 +19,12 @@ there="env RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=$token RAY_USAGE_STATS_ENABLE
 
 case $action in
 up)
-    (umask 077 && head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$token")
+    key=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+    (umask 077 && printf %s "$key" > "$token")
     "${bin}ray" start --head --node-ip-address="$head" --port="$port" --include-dashboard=false \
         --disable-usage-stats
     for node in "$@"; do
-        ssh "$node" "umask 077; cat > $token" < "$token"
+        printf %s "$key" | ssh "$node" "umask 077; cat > $token"
         ssh "$node" "$there start --address=$head:$port"
     done
     echo "export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=$token"
