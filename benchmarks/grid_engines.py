@@ -39,19 +39,13 @@ def grid_of(env: str, seeds: int, steps: int) -> Grid:
     return parse_grid(GRID.format(env=env, seeds=listed, steps=steps), "engines", Path())
 
 
-def timed(grid: Grid, engine: str) -> tuple[float, float]:
-    """Seconds, and seconds of all cores, of the processes that were started and have ended."""
+def timed(grid: Grid, engine: str) -> float:
     options = Options(engine=engine, max_members=1, device="cpu", report=False)
     with tempfile.TemporaryDirectory() as out:
-        begun, busy = time.monotonic(), cores_busy()
+        begun = time.monotonic()
         summary = run_grid(grid, Path(out), options, say=lambda line: None)
         assert not summary.failed
-        return time.monotonic() - begun, cores_busy() - busy
-
-
-def cores_busy() -> float:
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
+        return time.monotonic() - begun
 
 
 def overhead(pieces: int, steps: int, repeats: int) -> None:
@@ -61,14 +55,14 @@ def overhead(pieces: int, steps: int, repeats: int) -> None:
         order = ("local", "ray") if number % 2 == 0 else ("ray", "local")
         found = {engine: timed(grid, engine) for engine in order}
         pairs.append(found)
-        print(number, found, os.getloadavg(), file=sys.stderr, flush=True)
-    print(f"| grid of {pieces} pieces of {steps:,} steps | seconds | seconds of cores |")
+        load = f"load {os.getloadavg()[0]:.0f}"
+        print(f"{found['local']:.1f} s, with Ray {found['ray']:.1f} s, {load}", file=sys.stderr)
+    local, ray = (statistics.median(pair[name] for pair in pairs) for name in ("local", "ray"))
+    ratio = statistics.median(pair["ray"] / pair["local"] for pair in pairs)
+    print(f"| grid of {pieces} pieces of {steps:,} steps | seconds | against local |")
     print("|---|---:|---:|")
-    for engine in ("local", "ray"):
-        wall, busy = (statistics.median(pair[engine][k] for pair in pairs) for k in (0, 1))
-        print(f"| {engine} | {wall:.1f} | {busy:.1f} |")
-    ratios = [statistics.median(p["ray"][k] / p["local"][k] for p in pairs) for k in (0, 1)]
-    print(f"| ray against local | {ratios[0] - 1:+.1%} | {ratios[1] - 1:+.1%} |")
+    print(f"| local | {local:.1f} | |")
+    print(f"| ray, started and ended | {ray:.1f} | {ratio - 1:+.1%} |")
 
 
 def empty_tasks(count: int, nodes: int) -> None:
