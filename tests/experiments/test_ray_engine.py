@@ -151,6 +151,21 @@ def test_a_lost_node_loses_nothing(grid, straight, carried, tmp_path):
     assert_same(straight, tmp_path)
 
 
+def test_the_only_machine_that_is_large_enough_is_waited_for(grid, straight, carried, tmp_path):
+    def replace_node(piece: str) -> None:
+        carried.lose_node_of(piece)
+        time.sleep(5.0)
+        nodes.append(carried.add(cores=2))
+
+    carried.add(cores=2)
+    nodes, act = [], once_trained(grid, tmp_path, replace_node)
+    summary = on_ray(grid, tmp_path, carried, act, threads=2)
+    carried.ray.remove_node(*nodes)
+    assert not summary.failed
+    assert sorted(piece.attempts for piece in summary.pieces) == [1, 2]
+    assert_same(straight, tmp_path)
+
+
 def command(file: Path, out: Path, *options: str) -> list[str]:
     start = [sys.executable, "-m", "drspcrl", "grid", str(file), "--out", str(out), "--no-report"]
     return [*start, "--device", "cpu", "--threads", "1", "--max-members", "2", *options]

@@ -110,7 +110,7 @@ class RayEngine(Engine):
         self._stop, self._jobs, self._address = stop, jobs, address
         self._device, self._given, self._program = device, threads, program
         self._attempts = dict[Any, _Attempt]()
-        self._losses, self._unfit = Counter[str](), dict[str, str]()
+        self._losses, self._unfit, self._seen = Counter[str](), dict[str, str](), set[Machine]()
         self.failed_on = defaultdict[str, set[str]](set)
         self._asked_to_stop: float | None = None
 
@@ -165,11 +165,15 @@ class RayEngine(Engine):
     def _submit(
         self, task: Task, signs: Mapping[str, Path], there: Sequence[Machine]
     ) -> Iterator[Outcome]:
-        """Hand a task to the cluster; it fails where no machine is large enough."""
+        """Hand a task to the cluster; it fails where no machine is large enough.
+
+        Where one was and is gone, it waits for another.
+        """
         need = self._need(task)
+        self._seen.update(machine for machine in there if need.fits(machine))
         large = [machine.name for machine in there if need.fits(machine)]
         usable = [name for name in large if name not in self._unfit]
-        if not usable:
+        if not usable and (large or not any(map(need.fits, self._seen))):
             reasons = "; ".join(self._unfit[name] for name in large)
             words = f"no machine of the cluster that is fit has {need}"
             yield Outcome(task.piece, "failed", f"{words} ({reasons})" if reasons else words)
