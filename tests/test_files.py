@@ -190,3 +190,25 @@ def test_links_are_found_at_any_depth(tmp_path):
     (tmp_path / "other" / "checkpoint").touch()
     with pytest.raises(InputError, match="checkpoint is a file where a folder is needed"):
         files.make_folder(tmp_path / "other" / "checkpoint")
+
+
+def test_what_killed_processes_left_aside_goes_and_what_others_write_stays(tmp_path):
+    left, folder = tmp_path / f".drspcrl{OTHER}", tmp_path / ".drspcrl-aside-00112233445566ff"
+    left.write_text("half")
+    with files.file_aside(tmp_path / "clip.gif") as aside:
+        assert not left.exists()
+        aside.write_text("whole")
+        files.remove_asides(tmp_path)
+        assert aside.exists()
+    assert (tmp_path / "clip.gif").read_text() == "whole"
+    with pytest.raises(KeyError), files.file_aside(tmp_path / "clip.gif") as aside:
+        raise KeyError
+    (folder / "figures").mkdir(parents=True)
+    (tmp_path / "link").mkdir()
+    (tmp_path / ".drspcrl-aside-0011223344556600").symlink_to(tmp_path / "link")
+    with files.folder_aside(tmp_path) as aside:
+        assert not folder.exists()
+        with files.folder_aside(tmp_path):
+            assert aside.is_dir()
+    names = {".drspcrl-aside-0011223344556600", "clip.gif", "link"}
+    assert {path.name for path in tmp_path.iterdir()} == names

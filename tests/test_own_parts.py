@@ -16,6 +16,7 @@ from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
 from drspcrl.runfolder.runs import read_run
 from drspcrl.training import resume
+from drspcrl.training.transitions import nominal_class
 
 LEARNER, CURRICULUM = "own_parts:Quiet", "own_parts:Stairs"
 PARTS = ["divergence=own_parts:HalfChiSquared", "nominal=own_parts:UniformSensor", "calm=0.25"]
@@ -71,6 +72,11 @@ def test_parts_from_outside_are_evaluated_and_reported(runs, tmp_path, capsys):
         load_suite(suite)
     assert load_suite(suite, trust=["own_parts:WeakMotors"]).labels[1] == "own_parts:WeakMotors=0.5"
     capsys.readouterr()
+
+
+def test_what_is_no_nominal_model_is_refused():
+    with pytest.raises(InputError, match="'json:JSONDecoder' is no subclass of drspcrl"):
+        nominal_class("json:JSONDecoder")
 
 
 def test_a_divergence_from_outside_solves(tmp_path):

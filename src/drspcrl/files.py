@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ _EARLIER = re.compile(
     r"\.(?:run\.json|config\.yaml|metrics\.csv|policy(?:-best)?\.safetensors|[0-9a-f]{64}"
     r"|evaluation(?:-.+)?\.(?:csv|json))\.\d+(?:\.\d+)?"
 )
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOT_REGULAR = (errno.ENXIO, errno.EISDIR, errno.ENODEV)
 
 
@@ -111,6 +113,44 @@ def write_and_sync(path: Path, content: bytes | memoryview) -> None:
         os.close(descriptor)
 
 
+@contextmanager
+def file_aside(path: Path) -> Iterator[Path]:
+    """A file aside for a program that writes by itself; renamed to `path` if nothing is raised.
+
+    What killed processes have left beside it is removed first.
+    """
+    remove_asides(path.parent)
+    aside, descriptor = _begin_aside(path.parent)
+    try:
+        yield aside
+        sync_file(aside)
+        _put_in_place(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def folder_aside(parent: Path) -> Iterator[Path]:
+    """A folder aside, which is removed at the end unless it was renamed.
+
+    What killed processes have left of others is removed first.
+    """
+    _remove_folders_aside(parent)
+    aside = aside_in(parent)
+    aside.mkdir()
+    descriptor = os.open(aside, _FOLDER)
+    try:
+        with suppress(OSError):  # as in `_begin_aside`
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield aside
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        os.close(descriptor)
+
+
 def append(path: Path, content: bytes) -> None:
     """Append to a file, all of it or nothing."""
     descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -170,6 +210,11 @@ def make_folder(path: Path) -> None:
     check_folder(path)
 
 
+def named_folder(path: Path) -> Path:
+    """A folder as its user named it; where that is a link, what it leads to."""
+    return path.resolve() if path.is_symlink() else path
+
+
 def check_folder(path: Path) -> None:
     """Refuse a path that is there and is no folder itself.
 
@@ -184,6 +229,22 @@ def check_folder(path: Path) -> None:
         raise _linked(path)
     if not stat.S_ISDIR(mode):
         raise InputError(f"{path} is a file where a folder is needed; move it away")
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is there and is no regular file itself.
+
+    Raises:
+        InputError: it is a link, a folder, a FIFO, a device or a socket.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        raise _linked(path)
+    if not stat.S_ISREG(mode):
+        raise _not_regular(path)
 
 
 def refuse_links(folder: Path) -> None:
@@ -249,7 +310,7 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk."""
-    _sync_and_close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
+    _sync_and_close(os.open(folder, _FOLDER))
 
 
 def _begin_aside(folder: Path) -> tuple[Path, int]:
@@ -271,6 +332,19 @@ def _remove_unless_held(path: Path) -> None:
         path.unlink()
     finally:
         os.close(descriptor)
+
+
+def _remove_folders_aside(parent: Path) -> None:
+    with os.scandir(parent) as entries:
+        found = [e.name for e in entries if _ASIDE.fullmatch(e.name) and not e.is_symlink()]
+    for name in found:
+        with suppress(OSError):  # a file, or held by whoever writes it
+            descriptor = os.open(parent / name, _FOLDER)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(parent / name)
+            finally:
+                os.close(descriptor)
 
 
 def _put_in_place(aside: Path, path: Path) -> None:

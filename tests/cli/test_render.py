@@ -3,11 +3,14 @@
 import json
 
 import pytest
+import sb3_files
+from hopper_runs import hopper_policy
 
 from drspcrl.cli import main
 from drspcrl.cli.render import names_of, setting
 from drspcrl.errors import InputError
 from drspcrl.perturbations import Perturbation
+from drspcrl.policy import save_policy
 
 
 def scale(parameter: str, factor: float) -> Perturbation:
@@ -76,3 +79,15 @@ def test_what_to_show_and_which_task(tmp_path, capsys):
         "--policy", "no_such_module:act", "--env", "Hopper"
     )
     assert "give module:function" in mistake("--policy", "json", "--env", "Hopper")
+
+
+def test_what_a_run_names_is_imported_only_where_the_user_names_it(tmp_path, monkeypatch, capsys):
+    (tmp_path / "trap.py").write_text("raise SystemExit('sprung')")
+    monkeypatch.syspath_prepend(tmp_path)
+    model = sb3_files.save_model(tmp_path / "model.zip", sb3_files.ppo(11, 3))
+    folder = write_run(tmp_path / "a", "trap:make")
+    save_policy(tmp_path / "a" / "policy.safetensors", hopper_policy(0))
+    out = ["--out", str(tmp_path / "clip.gif")]
+    for more in ([], ["--policy", str(model)]):
+        assert main(["render", folder, *more, *out]) == 2
+        assert "--trust trap:make" in capsys.readouterr().err

@@ -121,3 +121,30 @@ def test_a_question_that_fails_in_the_simulator_can_be_corrected(worlds, tmp_pat
     assert run(*OWN, *options, "--least", 39) == 2
     assert "fails in the simulator as it is" in capsys.readouterr().err
     assert run(*OWN, *options, "--least", 0) == 0
+
+
+def test_what_leads_out_of_a_run_folder_is_refused(tmp_path, capsys):
+    folder = make_run(tmp_path, 0)
+    config = json.loads((folder / "config.yaml").read_text())
+    (folder / "config.yaml").write_text(json.dumps(config | {"worlds": "/etc/hostname"}))
+    assert run(folder) == 2
+    assert "config.yaml has the worlds '/etc/hostname'" in capsys.readouterr().err
+    (folder / "config.yaml").write_text(json.dumps(config))
+    policy = folder / "policy.safetensors"
+    policy.rename(tmp_path / "elsewhere")
+    policy.symlink_to(tmp_path / "elsewhere")
+    assert run(folder) == 2
+    assert "policy.safetensors is a symbolic link" in capsys.readouterr().err
+
+
+def test_names_are_printed_and_drawn_as_they_are(tmp_path, capsys):
+    name = "[red]$\\frac{\x1b[31m"
+    worlds = {"sensor": 0, "actuator": 0}
+    worlds["parameters"] = [{"name": name, "nominal": 1.0, "tolerance": 0.5}]
+    (tmp_path / "worlds.yaml").write_text(json.dumps(worlds))
+    out = tmp_path / "\x1b[31mout"
+    arguments = [*OWN, "--worlds", tmp_path / "worlds.yaml", "--budget", 250, "--out", out]
+    assert run(*arguments, "--plot", "--limit", 0.9) == 0
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
+    assert "[red]$\\frac{\\x1b[31m" in printed.out

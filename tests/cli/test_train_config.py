@@ -98,3 +98,31 @@ def test_the_page_is_what_the_components_say():
     assert settings_page.PAGE.read_text(encoding="utf-8") == settings_page.page(), (
         "run python scripts/settings_page.py"
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "typed"),
+    [
+        # What makes the environment and the ball is imported when the training begins.
+        ({"env": "trap:make"}, ["--env", "trap:make"]),
+        ({"algorithm": "trap:Mine"}, ["--algorithm", "trap:Mine"]),
+        ({"methods": ["fixed", "trap:Mine:rate=1"]}, ["--methods", "trap:Mine:rate=1"]),
+        ({"method": "trap:Mine"}, ["--methods", "trap:Mine"]),
+        ({"settings": {"divergence": "trap:Mine"}}, ["--set", "divergence=trap:Mine"]),
+    ],
+)
+def test_code_that_a_file_names_is_imported_only_where_it_is_typed_too(
+    change, typed, tmp_path, monkeypatch
+):
+    (tmp_path / "trap.py").write_text("raise RuntimeError('it was imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    given = {"env": "probe/noise", "algorithm": "ppo", "out": str(tmp_path / "runs")} | change
+    (tmp_path / "theirs.yaml").write_text(yaml.safe_dump(given))
+    line = ["--config", str(tmp_path / "theirs.yaml")]
+    with pytest.raises(InputError, match=r"names 'trap:.*, whose module would be imported"):
+        from_file(line)
+    if "env" in change or "settings" in change:
+        assert from_file([*line, *typed]).env == change.get("env", "probe/noise")
+        return
+    with pytest.raises(InputError, match="it was imported"):
+        from_file([*line, *typed])

@@ -113,3 +113,15 @@ def _mistake(capsys, *arguments: str) -> str:
     assert main(list(arguments)) == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
+
+
+def test_one_damaged_policy_does_not_hide_the_others(zoo, capsys):
+    (zoo / "Damaged").mkdir()
+    (zoo / "Damaged" / "run.json").write_text("[" * 50_000)
+    assert main(["zoo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith(NAME)
+    assert lines[2].startswith("Damaged is left out: run.json cannot be read")
+    (zoo / NAME / "card.md").write_bytes(b"\xff\xfe")
+    assert main(["zoo", NAME]) == 2
+    assert "card.md cannot be read" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from curriculum_signals import QUIET
 
 from drspcrl.curricula import curriculum
 from drspcrl.divergences import KL
+from drspcrl.errors import InputError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -42,3 +43,13 @@ def test_the_documentation_shows_the_same_code():
     written = (EXAMPLES / "own_curriculum.py").read_text(encoding="utf-8")
     start = written.index("@dataclass")
     assert written[start : written.index("\n\n\ndef main")] in shown
+
+
+def test_one_that_cannot_be_made_is_told_as_the_users(tmp_path, monkeypatch):
+    (tmp_path / "no_curriculum.py").write_text(
+        "class Mine: pass\ndef leave(setup): raise InputError\nInputError = KeyError\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, why in (("Mine", "TypeError: Mine"), ("leave", "KeyError")):
+        with pytest.raises(InputError, match=rf"'no_curriculum:{name}' cannot be made .*{why}"):
+            curriculum(f"no_curriculum:{name}", {}, 10, 0.9, KL())

@@ -73,8 +73,39 @@ def test_every_number_of_a_mujoco_task_has_a_name_of_its_own(task, capfd):
 
 def test_a_task_without_mujoco_tells_its_period_alone():
     assert describe("Pendulum-v1") == Description(control_period=0.05)
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="'Nonsense-v0' is unknown"):
         describe("Nonsense-v0")
+    assert describe("probe/noise") == Description()
+
+
+def test_a_function_of_ones_own_is_described_and_its_errors_are_told(tmp_path, monkeypatch):
+    (tmp_path / "own_maker.py").write_text(
+        "import gymnasium\n"
+        "def make():\n    return gymnasium.make('Pendulum-v1')\n"
+        "def leave():\n    raise SystemExit(0)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert describe("own_maker:make") == Description(control_period=0.05)
+    with pytest.raises(InputError, match="'own_maker:leave' cannot be made: SystemExit: 0"):
+        describe("own_maker:leave")
+
+
+def test_a_link_in_a_run_is_not_followed_but_the_one_that_is_named(write_run, tmp_path):
+    folder = write_run(made("sac"))
+    (tmp_path / "named").symlink_to(folder)
+    assert read_source(tmp_path / "named").metadata["task"] == "HalfCheetah"
+    policy = folder / "policy.safetensors"
+    policy.rename(tmp_path / "secret")
+    policy.symlink_to(tmp_path / "secret")
+    for path in (folder, folder.parent, tmp_path / "named"):
+        with pytest.raises(InputError, match="is a symbolic link"):
+            read_source(path)
+    policy.unlink()
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "secret").rename(tmp_path / "elsewhere" / "policy.safetensors")
+    with pytest.raises(InputError, match="is a symbolic link"):
+        read_source(folder.parent)
 
 
 def test_a_file_outside_of_a_run_is_exported_with_a_note(tmp_path):

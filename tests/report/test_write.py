@@ -39,6 +39,20 @@ def test_synthetic_runs_are_marked_everywhere(small_report):
         assert {row["data"] for row in csv.DictReader(file)} == {"synthetic"}
 
 
+def test_what_a_killed_report_left_is_removed_by_the_next(own_runs, tmp_path, monkeypatch):
+    def killed(folder):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("drspcrl.files.shutil.rmtree", lambda *_, **__: None)  # nor tidied up
+    monkeypatch.setattr("drspcrl.report.write._put_in_place", lambda aside, out: killed(aside))
+    with pytest.raises(KeyboardInterrupt):
+        write_report(own_runs, tmp_path / "report")
+    monkeypatch.undo()
+    assert len(list(tmp_path.iterdir())) == 1
+    write_report(own_runs, tmp_path / "report")
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
 def test_a_note_stands_above_everything_and_stays_text(own_runs, tmp_path):
     note = "Ahead by 3 </script><b>bold</b>\n\x1b[31m"
     write_report(own_runs, tmp_path / "report", note=note)

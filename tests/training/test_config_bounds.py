@@ -26,6 +26,7 @@ BOMB = [["x" * 1000] * 1000] * 1000
         ({"seeds": (10**5000,)}, "seed is a whole number of 5001 digits"),
         ({"settings": BOMB}, "settings are"),
         ({"settings": {"hidden": BOMB}}, "hidden is"),
+        ({"settings": {"hidden": [2] * 9000}}, "hidden has 9,000 layers; give at most 32"),
         ({"settings": {"critic_lr": BOMB}}, "critic_lr is"),
         ({"settings": {"x" * 10**6: 1}}, "has no setting"),
         ({"methods": (BOMB,)}, "method is"),
@@ -38,6 +39,14 @@ def test_refused_in_a_short_line(changes, message):
     with pytest.raises(InputError, match=message) as refused:
         TrainConfig(**(given | changes))
     assert len(str(refused.value)) < 2500
+
+
+def test_a_runs_file_does_not_lead_to_another(tmp_path):
+    config = TrainConfig("Pendulum-v1", "sac", out=tmp_path, steps=1000)
+    described = config.describe(config.members[0])
+    assert TrainConfig.of_run(described, tmp_path).declared == config.declared
+    with pytest.raises(InputError, match=r"config\.yaml has the worlds '/etc/hostname'"):
+        TrainConfig.of_run(described | {"worlds": "/etc/hostname"}, tmp_path)
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -12,6 +12,8 @@ import tyro
 from drspcrl.cli.say import say
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from drspcrl.evaluation import Policy
     from drspcrl.perturbations import Perturbation
 
@@ -59,13 +61,14 @@ class Render:
         prepare_graphics()  # before anything else, since MuJoCo asks once how to draw
         from drspcrl.video import render
 
-        policies, task = self._policies()
         typed = () if self.env is None else (self.env,)
+        trust = (*self.trust, *typed)
+        policies, task = self._policies(trust)
         with _progress() as show:
             clip = render(
                 policies, task, self.out, setting(self.world, self.perturb),
                 seed=self.seed, episode=self.episode, seconds=self.seconds, steps=self.steps,
-                speed=self.speed, size=self.size, trust=(*self.trust, *typed), show=show,
+                speed=self.speed, size=self.size, trust=trust, show=show,
             )  # fmt: skip
         for ending in clip.endings:
             how = f", {ending.ending}" if ending.ending else ""
@@ -73,11 +76,12 @@ class Render:
         width, height = clip.size
         say(f"{clip.path}: {clip.frames} frames of {width}×{height}, {clip.rate:.4g} per second")
 
-    def _policies(self) -> "tuple[dict[str, Policy], str]":
+    def _policies(self, trust: "Collection[str]") -> "tuple[dict[str, Policy], str]":
         """The policies by name, and the task that all of them are for."""
         from drspcrl.errors import InputError
         from drspcrl.evaluation.foreign import load_foreign
         from drspcrl.export.source import policy_file
+        from drspcrl.named import import_trusted, refuse_imports
         from drspcrl.policy import load_policy
         from drspcrl.runfolder.runs import read_run
 
@@ -98,6 +102,8 @@ class Render:
             zip(names_of(files), map(load_policy, files), strict=True)
         )
         task = next(iter(tasks.values()))
+        refuse_imports(task, trust)  # asking for the sizes of its actions would import it
+        import_trusted(task, trust)
         policies |= {name: load_foreign(name, task).policy for name in self.policy}
         return policies, task
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from drspcrl.display import Pace, clock, shown
 from drspcrl.divergences.registry import DIVERGENCES
 from drspcrl.errors import InputError
+from drspcrl.files import remove_asides, write_durably
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,6 +136,7 @@ class Solve:
         from drspcrl.tabular.pictures import draw_curriculum, draw_frontier
 
         self.out.mkdir(parents=True, exist_ok=True)
+        remove_asides(self.out)
         ball = DIVERGENCES.label(self.divergence)
         name = f"{TITLES.get(self.mdp, self.mdp)}, {ball} ball"
         table = self.out / "solution.csv"
@@ -156,12 +158,11 @@ def make_divergence(name: str, mdp: MDP | SparseMDP) -> Divergence:
 
 def write_points(points: Sequence[FrontierPoint], path: Path) -> None:
     """All points as CSV, whole or not at all."""
-    aside = path.with_name(f".{path.name}.partial")
-    with aside.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(points[0]._fields)
-        writer.writerows(points)
-    os.replace(aside, path)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(points[0]._fields)
+    writer.writerows(points)
+    write_durably(path, text.getvalue().encode())
 
 
 @contextmanager

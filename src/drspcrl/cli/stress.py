@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from drspcrl.files import read_bytes
+from drspcrl.cli.say import say
+from drspcrl.files import named_folder, read_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from drspcrl.evaluation import Policy
     from drspcrl.evaluation.stress import StressResult
 
@@ -102,8 +105,9 @@ class Stress:
             result = search(out, self.threads, show="lines")
         else:
             result = self._on_a_cluster(search, out)
-        print(result)
-        print(f"wrote {out / 'stress.json'}" + (f" and {out / 'stress.png'}" if self.plot else ""))
+        for line in str(result).split("\n"):
+            say(line)
+        say(f"wrote {out / 'stress.json'}" + (f" and {out / 'stress.png'}" if self.plot else ""))
 
     def _on_a_cluster(self, search: "Callable[[Path, int], StressResult]", out: Path):
         from drspcrl.experiments.cluster import at_folders, connected
@@ -144,11 +148,12 @@ class Stress:
         from drspcrl.runfolder.runs import read_run
         from drspcrl.zoo import in_zoo, located
 
-        place = located(given)
+        place = named_folder(located(given))
         if not place.exists():
             raise InputError(f"{given} does not exist; give a run folder or zoo:NAME")
-        place = place if place.is_file() else _one_run(place)
-        folder, file = (place.parent, place) if place.is_file() else (place, place / POLICY_FILE)
+        alone = place.is_file()
+        folder = place.parent if alone else _one_run(place)
+        file = place if alone else folder / POLICY_FILE
         try:
             run = read_run(folder, metrics=(), evaluations=False)
         except InputError as error:
@@ -157,7 +162,7 @@ class Stress:
         if self.env is None:
             refuse_imports(task, self.trust or ())
             import_trusted(task, self.trust or ())
-        worlds = run.config.get("worlds")
+        worlds = _worlds_of(run.config)
         source = None if os.path.lexists(file) else foreign_source(run)
         if source is not None:
             policy = named_policy(run, source, self.trust or ())
@@ -167,8 +172,8 @@ class Stress:
                 f"{folder} holds no policy; give a run with {POLICY_FILE} in it (a digest keeps "
                 "one where drspcrl keep --policies asks for it)"
             )
-        policy = load_policy(file)
-        digest = hashlib.sha256(read_bytes(file, follow=True)).hexdigest()
+        policy = load_policy(file if alone else folder)
+        digest = hashlib.sha256(read_bytes(file, follow=alone)).hexdigest()
         out = Path("stress-output") if in_zoo(given) else folder
         return policy, task, {"name": file.name, "sha256": digest}, out, worlds
 
@@ -204,3 +209,17 @@ def _one_run(folder: Path) -> Path:
         listed = ", ".join(map(str, runs[:_LISTED])) + more
         raise InputError(f"{folder} holds {len(runs)} runs; give one of them: {listed}")
     return runs[0] if runs else folder
+
+
+def _worlds_of(config: "Mapping[str, Any]") -> "Mapping[str, Any] | None":
+    """The worlds that a run was trained in; a path in its place would lead out of the folder."""
+    from drspcrl.display import shown
+    from drspcrl.errors import InputError
+
+    found = config.get("worlds")
+    if found is not None and not isinstance(found, dict):
+        raise InputError(
+            f"config.yaml has the worlds {shown(found)}, where a run has the tolerances "
+            "themselves; give a file of yours as --worlds"
+        )
+    return found

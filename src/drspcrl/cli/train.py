@@ -113,6 +113,7 @@ def from_file(arguments: Sequence[str]) -> Train:
     place = next(i for i, one in enumerate(arguments) if one.split("=")[0] == "--config")
     rest = [*arguments[:place], *arguments[place + (1 if "=" in arguments[place] else 2) :]]
     given = read_training(Path(path))
+    _refuse_code(given, rest)
     own, worlds = given.pop("settings", {}), given.pop("worlds", None)
     lacking = {"env", "algorithm", "out"} - given.keys()
     options = {one.split("=")[0].removeprefix("--") for one in rest if one.startswith("--")}
@@ -126,6 +127,23 @@ def from_file(arguments: Sequence[str]) -> Train:
     if parsed.worlds is None and worlds is not None:
         changes["worlds"] = worlds
     return replace(parsed, **changes)
+
+
+def _refuse_code(given: dict[str, Any], typed: Sequence[str]) -> None:
+    """Refuse a name in the file whose module would be imported, unless it is typed as well.
+
+    The file may be one of a run folder, and that may come from anywhere.
+    """
+    from drspcrl.training.settings import named_parts
+
+    methods = list(given.get("methods", ()))
+    for name in named_parts({**given, "methods": methods}):
+        if ":" in name and not any(name in one for one in typed):
+            raise InputError(
+                f"the file given as --config names {shown(name)}, whose module would be imported; "
+                "if you trust that code, give it beside the file, too, as --env, --algorithm, "
+                "--methods or --set"
+            )
 
 
 def read_training(path: Path) -> dict[str, Any]:

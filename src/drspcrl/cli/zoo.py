@@ -29,25 +29,33 @@ class Zoo:
 
     def run(self) -> None:
         """Print the table, or a card."""
+        from drspcrl.errors import InputError
         from drspcrl.zoo import PREFIX, folder_of, names, zoo_folder
 
         if self.name is not None:
             for line in _card(folder_of(self.name.removeprefix(PREFIX))):
                 say(line)
             return
-        for line in _aligned([HEADINGS, *(_row(folder_of(name)) for name in names())]):
+        rows, unreadable = [HEADINGS], []
+        for name in names():
+            try:
+                rows.append(_row(folder_of(name)))
+            except InputError as error:
+                unreadable.append(f"{name} is left out: {error}")
+        for line in [*_aligned(rows), *unreadable]:
             say(line)
         say(f"in {zoo_folder()}; drspcrl zoo NAME shows a card")
 
 
 def _card(folder: Path) -> list[str]:
+    from drspcrl.display import brief
     from drspcrl.errors import InputError
     from drspcrl.files import read_text
 
     try:
         return read_text(folder / "card.md", most=100_000).splitlines()
-    except OSError as error:
-        raise InputError(f"{folder / 'card.md'} cannot be read: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{folder / 'card.md'} cannot be read: {brief(error)}") from None
 
 
 def _row(folder: Path) -> tuple[str, ...]:

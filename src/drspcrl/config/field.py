@@ -14,6 +14,8 @@ from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.registry import Registry
 
+_MOST_LAYERS = 32  # thousands would take hours to compile
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -114,6 +116,8 @@ class Spec:
             raise InputError(
                 f"{name} is {shown(value)}; give sizes of hidden layers such as [256, 256]"
             )
+        if len(sizes) > _MOST_LAYERS:
+            raise InputError(f"{name} has {len(sizes):,} layers; give at most {_MOST_LAYERS}")
         return sizes
 
 

@@ -139,7 +139,10 @@ def curriculum(
             "needs at least one iteration and a discount from 0 to below 1"
         )
     setup = Setup(settings, iterations, float(discount), divergence, worlds, gated)
-    made = _made(maker_of(method) if isinstance(method, str) else method, setup)
+    if isinstance(method, str) and method not in METHODS:
+        made = _of_ones_own(method, setup)
+    else:
+        made = _made(maker_of(method) if isinstance(method, str) else method, setup)
     missing = [name for name in _PARTS if not hasattr(made, name)]
     if missing:
         raise InputError(
@@ -151,6 +154,19 @@ def curriculum(
 def _made(method: Maker | Curriculum, setup: Setup) -> Curriculum:
     ready = not isinstance(method, type) and all(hasattr(method, name) for name in _PARTS)
     return method if ready else method(setup)  # type: ignore[operator,return-value]
+
+
+def _of_ones_own(method: str, setup: Setup) -> Curriculum:
+    """A user's own curriculum; an error in making it is told as one in that."""
+    try:
+        return _made(maker_of(method), setup)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"method {shown(method)} cannot be made from a Setup: {type(error).__name__}: "
+            f"{brief(error)} (--debug shows where)"
+        ) from error
 
 
 def maker_of(method: str) -> Maker:

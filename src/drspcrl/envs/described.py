@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
 
-from drspcrl.display import shown
+from drspcrl.display import brief, shown
+from drspcrl.envs.own import factory_of
+from drspcrl.envs.probe import PROBES
 from drspcrl.envs.simulator import TASKS, _Quiet
 from drspcrl.errors import InputError
 
@@ -27,17 +28,22 @@ class Description:
 
 
 def describe(name: str) -> Description:
-    """Describe one of `task_names()` or a Gymnasium id; the module of a `module:Id` is imported.
+    """Describe any task that `make` knows by name; the module of a `module:Id` is imported.
 
     Raises:
         InputError: There is no such environment.
     """
+    if name in PROBES:
+        return Description()
     task = name.removesuffix("-v5")
     with _Quiet():
         try:
-            env = gymnasium.make(f"{task}-v5" if task in TASKS else name)
-        except (gymnasium.error.Error, ImportError) as error:
-            raise InputError(f"environment {shown(name)} cannot be made: {error}") from None
+            env = factory_of(f"{task}-v5" if task in TASKS else name)()
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:  # a user's own code may raise anything
+            reason = f"{type(error).__name__}: {brief(error)}"
+            raise InputError(f"environment {shown(name)} cannot be made: {reason}") from error
     try:
         return _described(env.unwrapped)
     finally:

@@ -11,7 +11,7 @@ from drspcrl import named
 from drspcrl.display import shown
 from drspcrl.errors import InputError
 
-Factory = Callable[[], gymnasium.Env]
+Factory = Callable[..., gymnasium.Env]
 
 
 class EnvironmentFailedError(InputError):
@@ -20,6 +20,8 @@ class EnvironmentFailedError(InputError):
 
 def factory_of(name: str) -> Factory:
     """What makes the environment of a Gymnasium id, of `module:Id` or of `module:function`.
+
+    It takes options such as `render_mode` as Gymnasium's `make` does, a user's function if it can.
 
     Raises:
         InputError: there is no such environment, or its module cannot be imported.
@@ -34,8 +36,8 @@ class _Imported:
         self._name = name
         self._maker()
 
-    def __call__(self) -> gymnasium.Env:
-        return self._maker()()
+    def __call__(self, **options: Any) -> gymnasium.Env:
+        return self._maker()(**options)
 
     def _maker(self) -> Factory:
         module, (_, rest) = named.module_of(self._name), named.split(self._name)
@@ -59,8 +61,8 @@ class _Registered:
                 f"environment {shown(name)} is unknown ({reason}); {_REMEDY}"
             ) from None
 
-    def __call__(self) -> gymnasium.Env:
-        return gymnasium.make(self._spec)
+    def __call__(self, **options: Any) -> gymnasium.Env:
+        return gymnasium.make(self._spec, **options)
 
 
 _REMEDY = (

@@ -166,7 +166,7 @@ def usable_cores() -> int:
 
 
 def _last_line(log: Path, start: int) -> str:
-    with open(log, "rb") as file:
+    with os.fdopen(open_regular(log), "rb") as file:
         file.seek(max(start, log.stat().st_size - 4096))
         lines = file.read().decode("utf-8", "replace").strip().splitlines()
     return " ".join(lines[-1].split())[:300] if lines else ""

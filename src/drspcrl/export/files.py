@@ -1,6 +1,5 @@
 """From a policy to a file: the ending of its name says which format."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from drspcrl.errors import InputError
 from drspcrl.export import c_header, npz, onnx
 from drspcrl.export.source import Source
+from drspcrl.files import remove_asides, write_durably
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,8 @@ def export(source: Source, out: str | Path) -> Exported:
     content, summary = FORMATS[out.suffix](source)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        aside = out.with_name(f".{out.name}.{os.getpid()}")
-        aside.write_bytes(content)
-        os.replace(aside, out)
+        remove_asides(out.parent)
+        write_durably(out, content)
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror}") from None
     return Exported(out, summary)

@@ -1,5 +1,6 @@
 """The policy that is exported, and what is known about it: from a run folder or a policy file."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from drspcrl import variants, zoo
+from drspcrl import files, variants, zoo
 from drspcrl.curricula.registry import BASELINES
 from drspcrl.errors import InputError
+from drspcrl.named import import_trusted
 from drspcrl.policy import POLICY_FILE, Policy, load_policy
 from drspcrl.runfolder.runs import Run, find_runs, read_run
 from drspcrl.versions import versions_of
@@ -84,16 +86,24 @@ def policy_file(path: Path) -> Path:
         if not path.is_file():
             raise InputError(f"{path} does not exist; give a run folder, a policy file or zoo:NAME")
         return path
-    if (path / POLICY_FILE).is_file():
-        return path / POLICY_FILE
-    runs = [folder for folder in find_runs(path) if (folder / POLICY_FILE).is_file()]
+    path = files.named_folder(path)
+    if os.path.lexists(path / POLICY_FILE):
+        return _own(path)
+    runs = [folder for folder in find_runs(path) if os.path.lexists(folder / POLICY_FILE)]
     if len(runs) == 1:
-        return runs[0] / POLICY_FILE
+        return _own(runs[0])
     if not runs:
         raise InputError(f"there is no {POLICY_FILE} at or below {path}; give a run folder")
     more = f" and {len(runs) - _LISTED} more" if len(runs) > _LISTED else ""
     listed = ", ".join(map(str, runs[:_LISTED])) + more
     raise InputError(f"{path} holds {len(runs)} runs; give one of them: {listed}")
+
+
+def _own(run: Path) -> Path:
+    """The policy file of a run, which must be there itself."""
+    files.check_folder(run)
+    files.check_file(run / POLICY_FILE)
+    return run / POLICY_FILE
 
 
 def _facts_of(policy: Policy) -> dict[str, Any]:
@@ -130,6 +140,7 @@ def _description(
     from drspcrl.envs.described import describe
 
     try:
+        import_trusted(task, trust)
         told = describe(task)
     except InputError as error:
         return {}, (_text(f"control period and names are unknown: {error}"),)

@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from drspcrl import __version__
 from drspcrl.errors import InputError
-from drspcrl.files import read_text
+from drspcrl.files import aside_in, folder_aside, read_text
 from drspcrl.reading import MOST_JSON, parse_json
 from drspcrl.report.collected import Collected, Made, collect
 from drspcrl.report.figures import Paint, draw_figures, suite_suffixes
@@ -51,14 +50,9 @@ def write_report(
     )
     collected = collect(source, compare, told, note)
     out.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
-        aside.chmod(0o755)
+    with folder_aside(out.parent) as aside:
         _write_all(collected, aside)
         _put_in_place(aside, out)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
     return collected.found.skipped
 
 
@@ -85,7 +79,7 @@ def _put_in_place(aside: Path, out: Path) -> None:
     if not out.exists():
         os.replace(aside, out)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    old = aside_in(out.parent)
     os.replace(out, old)
     os.replace(aside, out)
     shutil.rmtree(old)

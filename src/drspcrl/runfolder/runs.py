@@ -176,7 +176,7 @@ def find_runs(root: str | Path) -> Iterator[Path]:
     has the name of a run is among the results, so that whoever reads it says that it was left out.
     """
     root = Path(root)
-    for folder, children, names in os.walk(root.resolve() if root.is_symlink() else root):
+    for folder, children, names in os.walk(files.named_folder(root)):
         # Hidden folders are somebody's work in progress; reports hold no runs.
         hidden = Path(folder).name.startswith(".") and Path(folder) != Path(root)
         if hidden or REPORT_MARKER in names:

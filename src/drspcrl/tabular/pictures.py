@@ -1,6 +1,6 @@
 """The two pictures of `drspcrl solve`, and one of a family of worlds."""
 
-import os
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from drspcrl.curricula.base import to_coordinate
 from drspcrl.divergences import Divergence
+from drspcrl.files import write_durably
 from drspcrl.tabular.fixed_points import FixedPoint
 from drspcrl.tabular.frontier import FrontierPoint
 from drspcrl.tabular.mdp import Array
@@ -228,6 +229,6 @@ def _finish(axes: Axes, title: str, below: str, beside: str = "") -> None:
 
 
 def _save(figure: Figure, path: Path, dpi: int = 160) -> None:
-    aside = path.with_name(f".{path.name}.partial")
-    FigureCanvasAgg(figure).print_figure(str(aside), dpi=dpi, format="png")
-    os.replace(aside, path)
+    content = io.BytesIO()
+    FigureCanvasAgg(figure).print_figure(content, dpi=dpi, format="png")
+    write_durably(path, content.getvalue())

@@ -269,6 +269,12 @@ class TrainConfig:
             )
         if missing := {"env", "algorithm", "steps"} - set(described):
             raise InputError(f"config.yaml lacks {', '.join(sorted(missing))}")
+        worlds = described.get("worlds")
+        if worlds is not None and not isinstance(worlds, Mapping):
+            raise InputError(
+                f"config.yaml has the worlds {shown(worlds)}, where a run has the tolerances "
+                "themselves; put its config.yaml right"
+            )
         # Runs from before there were worlds are about transitions.
         given = {"uncertainty": "transitions"}
         given |= {name: described[name] for name in own & set(described)}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from drspcrl.config.transitions import NOMINAL_MODELS, ReplayTransitionSettings, TransitionSettings
+from drspcrl.display import shown
 from drspcrl.divergences import Divergence
 from drspcrl.errors import InputError
 from drspcrl.training.loop import ball
@@ -61,7 +62,18 @@ def member_uncertainty(
 def nominal_model(transitions: TransitionSettings, uncertainty: Strength) -> NominalModel:
     """The nominal model that settings name, which draws only what some member uses."""
     used = tuple(kind for kind in KINDS if np.any(uncertainty.scales._asdict()[kind]))
-    return NOMINAL_MODELS.load(transitions.nominal).of(transitions.relative, used)
+    return nominal_class(transitions.nominal).of(transitions.relative, used)
+
+
+def nominal_class(name: str) -> type[NominalModel]:
+    """The class of a nominal model; an `InputError` where the name leads to something else."""
+    found = NOMINAL_MODELS.load(name)
+    if not (isinstance(found, type) and issubclass(found, NominalModel)):
+        raise InputError(
+            f"nominal {shown(name)} is no subclass of drspcrl.transitions.nominal.NominalModel; "
+            f"write one (docs say how), or choose one of {', '.join(NOMINAL_MODELS)}"
+        )
+    return found
 
 
 def transitions_of(each: Sequence[Settings], uncertainty: Strength, platform: str) -> Transitions:

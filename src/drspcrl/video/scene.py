@@ -8,7 +8,9 @@ import gymnasium
 import numpy as np
 from PIL import Image
 
+from drspcrl.display import brief, shown
 from drspcrl.envs import BatchEnv, make, task_names
+from drspcrl.envs.own import Factory, factory_of
 from drspcrl.errors import InputError
 from drspcrl.named import refuse_imports
 from drspcrl.physics.engine import mujoco
@@ -181,16 +183,25 @@ class _Kept:
 
     def __call__(self) -> gymnasium.Env:
         """One more environment, which draws itself if it can."""
+        make = factory_of(self._task)
         try:
-            plain = gymnasium.make(self._task)
+            plain = make()
             if "rgb_array" in (plain.metadata.get("render_modes") or ()) and not _has_model(plain):
                 plain.close()
-                plain = gymnasium.make(self._task, render_mode="rgb_array")
+                plain = _drawing(make)
         except (gymnasium.error.Error, ImportError) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"environment {self._task!r} cannot be made: {reason}") from None
+            raise InputError(
+                f"environment {shown(self._task)} cannot be made: {brief(error)}"
+            ) from None
         self.made.append(plain)
         return plain
+
+
+def _drawing(make: Factory) -> gymnasium.Env:
+    try:
+        return make(render_mode="rgb_array")
+    except TypeError:  # a function of one's own without that option
+        return make()
 
 
 def _has_model(env: gymnasium.Env) -> bool:

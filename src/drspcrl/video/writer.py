@@ -1,6 +1,5 @@
 """Write frames as .mp4 or .gif, aside first and then renamed."""
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -11,6 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from drspcrl.errors import InputError
+from drspcrl.files import file_aside
 
 _COLOURS = 128
 
@@ -40,14 +40,10 @@ def write(out: Path, frames: Frames, size: tuple[int, int], rate: float, most: i
     Raises:
         InputError: The file cannot be written.
     """
-    aside = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with file_aside(out) as aside:
             WRITERS[out.suffix](aside, frames, size, rate, most)
-            os.replace(aside, out)
-        finally:
-            aside.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror or error}") from None
 

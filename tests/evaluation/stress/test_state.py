@@ -80,6 +80,37 @@ def test_a_damaged_state_is_refused_and_overwritten_when_told(tmp_path, content,
         assert search(tmp_path, overwrite=True).record() == straight[1].record()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"returns": [["x"]]},
+        {"returns": [[[1.0]]]},
+        {"returns": {"a": 1}},
+        {"returns": [[1.0, 2.0]]},
+        {"diverged": "no"},
+        {"worlds": [["x", "y"]]},
+        {"worlds": [[10**400, 1]]},
+        {"seeds": [1]},
+    ],
+)
+def test_a_forged_state_is_refused(straight, tmp_path, change):
+    content = json.loads((straight[0] / STATE).read_text())
+    content["plays"][1].update(change)
+    (tmp_path / STATE).write_text(json.dumps(content))
+    with pytest.raises(InputError, match="--overwrite to begin again"):
+        search(tmp_path)
+
+
+def test_another_search_is_named_safely(straight, tmp_path):
+    content = json.loads((straight[0] / STATE).read_text())
+    content["request"]["env"] = ["\x1b[31m" * 50] * 1000
+    (tmp_path / STATE).write_text(json.dumps(content))
+    with pytest.raises(InputError, match="another search") as caught:
+        search(tmp_path)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 600
+
+
 def test_the_result_file(straight):
     folder, result = straight
     content = json.loads((folder / "stress.json").read_text())

@@ -1,5 +1,6 @@
 """Checkpoints come back bit for bit, and at every moment of their writing one is whole."""
 
+import hashlib
 import json
 import os
 from typing import NamedTuple
@@ -196,6 +197,15 @@ def test_every_damage_is_seen(tmp_path, what, how):
     assert "\n" not in str(caught.value)
 
 
+BLOCK = hashlib.sha256(bytes(2**20)).hexdigest()
+
+
+def blocks(shape: list[int], rows: int, count: int = 1) -> dict:
+    """What a manifest says of an array in blocks."""
+    array = {"kind": "array", "dtype": "float32", "shape": shape}
+    return array | {"axis": 0, "rows": rows, "blocks": [BLOCK] * count}
+
+
 def seal(manifest: dict) -> bytes:
     from drspcrl.runfolder.checkpoint import store
 
@@ -225,6 +235,13 @@ def seal(manifest: dict) -> bytes:
             }
         },
         {"step": None},
+        {"leaves": {"x": {"kind": "float", "value": "0x1p99999"}}},
+        {"leaves": {"x": blocks([10**12], 1)}},  # a list of 10¹² slices
+        {"leaves": {"x": blocks([10**12], 10**12)}},  # 4 TB
+        {"leaves": {"x": blocks([2**18 * 1000], 2**18, 1000)}},  # one block again and again
+        {"leaves": {"x": blocks([4], 0)}},
+        {"leaves": {"x": blocks([4], 4) | {"axis": 3}}},
+        {"leaves": {"x": blocks([4], 4) | {"axis": "x"}}},
     ],
 )
 def test_a_manifest_that_lies_is_refused(tmp_path, change):
@@ -233,7 +250,9 @@ def test_a_manifest_that_lies_is_refused(tmp_path, change):
     file = tmp_path / "checkpoint" / "step-000000000001" / "manifest.json"
     manifest = json.loads(json.loads(file.read_bytes())["manifest"])
     file.write_bytes(seal(manifest | change))
-    with pytest.raises(InputError, match="step-000000000001"):
+    (tmp_path / "checkpoint" / "blocks").mkdir()
+    (tmp_path / "checkpoint" / "blocks" / BLOCK).write_bytes(bytes(2**20))
+    with no_hang(20), pytest.raises(InputError, match="step-000000000001"):
         Store(tmp_path).read(1)
 
 

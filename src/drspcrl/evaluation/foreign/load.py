@@ -6,7 +6,6 @@ Stable-Baselines3 itself, which loads everything in them, pickles too.
 
 import hashlib
 import inspect
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -24,6 +23,7 @@ from drspcrl.evaluation.actor import Policy as AnyPolicy
 from drspcrl.evaluation.folders import load_function
 from drspcrl.evaluation.foreign.stable_baselines import Normaliser, policy_of, read_saved
 from drspcrl.files import read_bytes
+from drspcrl.evaluation.foreign.tensors import read_npz
 from drspcrl.policy import Policy
 
 SUFFIX = ".zip"
@@ -187,16 +187,25 @@ def _statistics(path: Path, trust: Sequence[str] | None) -> Normaliser | None:
 
 def _from_npz(path: Path) -> Normaliser:
     try:
-        with np.load(path, allow_pickle=False) as found:
-            numbers = {name: np.asarray(found[name], np.float64) for name in found.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"--normalizer {path} cannot be read: {brief(error)}") from None
+        found = read_npz(_content(path, "VecNormalize"))
+    except InputError as error:
+        raise InputError(f"--normalizer {path} cannot be read: {error}") from None
+    numbers = {name: array.astype(np.float64) for name, array in found.items()}
     if not {"mean", "var"} <= numbers.keys():
         raise InputError(
             f"--normalizer {path} holds {shown(sorted(numbers))}, where mean and var are needed"
         )
-    extra = {k: float(numbers[k]) for k in ("epsilon", "clip") if k in numbers}
-    return Normaliser(numbers["mean"], numbers["var"], **extra)
+    extra = {name: numbers[name] for name in ("epsilon", "clip") if name in numbers}
+    sound = all(array.shape == () and array > 0 for array in extra.values())
+    finite = all(np.isfinite(numbers[name]).all() for name in ("mean", "var"))
+    if not sound or not finite or np.any(numbers["var"] < 0):
+        raise InputError(
+            f"--normalizer {path} has numbers that normalise nothing; mean and var must be finite, "
+            "var at least 0, and epsilon and clip single numbers above 0"
+        )
+    return Normaliser(
+        numbers["mean"], numbers["var"], **{name: float(one) for name, one in extra.items()}
+    )
 
 
 def _sizes(

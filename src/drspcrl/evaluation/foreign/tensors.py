@@ -7,9 +7,13 @@ only those are followed that make texts, numbers, mappings and tensors; any othe
 
 import io
 import pickletools
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from tokenize import TokenError
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,8 +23,11 @@ from drspcrl.errors import InputError
 
 MOST_BYTES = 2**28
 """The most bytes of a member of an archive; a policy's network has a hundredth."""
+_LONGEST_PROGRAM = 2**24  # bytes
 _MOST_INSTRUCTIONS = 200_000
 _LONGEST_SHAPE = 8
+# Any other may ask for gigabytes to unpack a few bytes, and torch stores.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 _TYPES = {
     "FloatStorage": "f4",
@@ -47,12 +54,48 @@ def read_tensors(content: bytes) -> dict[str, np.ndarray]:
         raise InputError("it is no file of torch.save in the form that torch has since 1.6")
     root = found[0].split("/")[0]
     order = ">" if _optional(archive, f"{root}/byteorder") == b"big" else "<"
-    state = _Reader(lambda key: read_member(archive, f"{root}/data/{key}"), order).read(
-        read_member(archive, found[0])
-    )
+    program = read_member(archive, found[0], min(_LONGEST_PROGRAM, MOST_BYTES))
+    state = _Reader(lambda key: read_member(archive, f"{root}/data/{key}"), order).read(program)
     if not isinstance(state, dict) or not all(isinstance(t, np.ndarray) for t in state.values()):
         raise InputError("it holds no mapping of names to tensors")
     return {str(name): tensor for name, tensor in state.items()}
+
+
+def read_npz(content: bytes) -> dict[str, np.ndarray]:
+    """The numeric arrays that `numpy.savez` wrote, by name.
+
+    Raises:
+        InputError: it is no such file, is damaged, or holds anything but numbers.
+    """
+    archive = open_archive(content)
+    return {
+        name.removesuffix(".npy"): _read_npy(read_member(archive, name), name)
+        for name in archive.namelist()
+    }
+
+
+# NumPy reads the header, a text, by a parser and in need by a tokenizer.
+_WRONG_HEADER = (LookupError, ValueError, TypeError, OverflowError, SyntaxError, TokenError)
+
+
+def _read_npy(content: bytes, name: str) -> np.ndarray:
+    """The array of a .npy file; one whose header promises more than is there is refused."""
+    file = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(file)
+        header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, by_columns, dtype = header(file)
+        numbers = np.frombuffer(content[file.tell() :], dtype)
+        if dtype.kind not in "biuf":
+            raise InputError(f"its {brief(name, 100)} holds no numbers")
+        return numbers.reshape(shape, order="F" if by_columns else "C")
+    except InputError:
+        raise
+    except _WRONG_HEADER as error:
+        raise InputError(f"its {brief(name, 100)} is damaged: {brief(error, 200)}") from None
 
 
 def open_archive(content: bytes) -> zipfile.ZipFile:
@@ -63,21 +106,28 @@ def open_archive(content: bytes) -> zipfile.ZipFile:
     """
     try:
         return zipfile.ZipFile(io.BytesIO(content))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except (*_DAMAGED, NotImplementedError) as error:
         raise InputError(f"it is no zip archive: {brief(error)}") from None
 
 
-def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """The content of one member, which must not unfold to more than `MOST_BYTES`."""
+_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError)
+
+
+def read_member(archive: zipfile.ZipFile, name: str, most: int | None = None) -> bytes:
+    """The content of one member, which must not unfold to more than `most`, or `MOST_BYTES`."""
     try:
-        size = archive.getinfo(name).file_size
-        if size > MOST_BYTES:
-            raise InputError(f"its {name} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+        found = archive.getinfo(name)
+    except KeyError:
+        raise InputError(f"it has no {brief(name, 100)}") from None
+    size, most = found.file_size, MOST_BYTES if most is None else most
+    if size > most:
+        raise InputError(f"its {name} has {size:,} bytes; at most {most:,} are read")
+    if found.compress_type not in _COMPRESSIONS:
+        raise InputError(f"its {name} is packed in a way that torch and NumPy never use: not read")
+    try:
         with archive.open(name) as member:
             content = member.read(size + 1)
-    except KeyError:
-        raise InputError(f"it has no {name}") from None
-    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+    except (*_DAMAGED, RuntimeError, NotImplementedError) as error:
         raise InputError(f"its {name} cannot be read: {brief(error)}") from None
     if len(content) != size:
         raise InputError(f"its {name} is damaged: it has not the size that the archive says")
@@ -108,10 +158,11 @@ class _Reader:
     """
 
     def __init__(self, storage: Callable[[str], bytes], order: Literal["<", ">"]):
-        self._storage = storage
+        self._storage = cache(storage)
         self._order: Literal["<", ">"] = order
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
+        self._bytes = 0  # of storages and tensors so far
 
     def read(self, program: bytes) -> Any:
         """What the program describes."""
@@ -123,7 +174,7 @@ class _Reader:
             return self._stack[-1]
         except InputError:
             raise
-        except (IndexError, ValueError, KeyError, TypeError, OverflowError) as error:
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
             raise InputError(f"its description of tensors is damaged: {brief(error)}") from None
 
     def _follow(self, name: str, argument: Any) -> None:
@@ -149,7 +200,11 @@ class _Reader:
         self._stack.append(self._memo[place])
 
     def _since_mark(self) -> list[Any]:
-        start = max(i for i, part in enumerate(self._stack) if isinstance(part, _Mark))
+        # From the end, so that each part is looked at once however many marks there are.
+        last = range(len(self._stack) - 1, -1, -1)
+        start = next((i for i in last if isinstance(self._stack[i], _Mark)), None)
+        if start is None:
+            raise InputError("its description of tensors is damaged: a mark is missing")
         parts = self._stack[start + 1 :]
         del self._stack[start:]
         return parts
@@ -162,6 +217,9 @@ class _Reader:
 
     def _set_items(self, several: bool) -> None:
         parts = self._since_mark() if several else [self._stack.pop(-2), self._stack.pop()]
+        # Tuples nested in tuples could take for ever to hash.
+        if not all(isinstance(name, str) for name in parts[::2]):
+            raise InputError("its description of tensors has a name that is no text")
         self._mapping().update(zip(parts[::2], parts[1::2], strict=True))
 
     def _mapping(self) -> dict[Any, Any]:
@@ -177,16 +235,31 @@ class _Reader:
         tag, (_, kind), key, _, count = self._stack.pop()
         if tag != "storage":
             raise InputError(f"it refers to {shown(tag)}, where tensors refer to a storage")
+        if not isinstance(key, str) or type(count) is not int:
+            raise InputError("its description of tensors is damaged: a storage has no name or size")
         dtype = np.dtype(_TYPES[kind.removeprefix("torch ")]).newbyteorder(self._order)
-        numbers = np.frombuffer(self._storage(str(key)), dtype)
-        if len(numbers) < int(count):
+        content = self._storage(key)
+        self._count(len(content))
+        numbers = np.frombuffer(content, dtype)
+        if len(numbers) < count:
             raise InputError(f"its storage {shown(key)} has {len(numbers)} of {count} numbers")
         self._stack.append(_Storage(numbers))
 
     def _reduce(self, _: None) -> None:
         arguments = self._stack.pop()
         _, name = self._stack.pop()
-        self._stack.append({} if name == "collections OrderedDict" else _tensor(*arguments[:4]))
+        if name == "collections OrderedDict":
+            self._stack.append({})
+            return
+        view = _view(*arguments[:4])
+        self._count(view.nbytes)
+        self._stack.append(view.astype(view.dtype.newbyteorder("=")))
+
+    def _count(self, size: int) -> None:
+        """Bound what a few instructions can ask for: each may unfold the same storage again."""
+        self._bytes += size
+        if self._bytes > 2 * MOST_BYTES:
+            raise InputError(f"its tensors unfold to more than {2 * MOST_BYTES:,} bytes")
 
     _ALLOWED = frozenset({"collections OrderedDict", "torch._utils _rebuild_tensor_v2"})
     _IGNORED = frozenset({"PROTO", "FRAME", "STOP"})
@@ -219,8 +292,8 @@ class _Reader:
     }
 
 
-def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> np.ndarray:
-    """A copy of the part of a storage that a tensor is a view of."""
+def _view(storage: Any, offset: Any, shape: Any, strides: Any) -> np.ndarray:
+    """The part of a storage that a tensor is a view of."""
     numbers = [offset, *shape, *strides]
     if not isinstance(storage, _Storage) or not all(type(n) is int and n >= 0 for n in numbers):
         raise InputError("its description of tensors is damaged: a tensor has no storage or shape")
@@ -232,5 +305,4 @@ def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> np.ndarray:
         raise InputError(f"it has a tensor of shape {shown(shape)} beyond its storage")
     base = storage.numbers[offset:]
     size = base.dtype.itemsize
-    view = np.lib.stride_tricks.as_strided(base, shape, [size * step for step in strides])
-    return view.astype(view.dtype.newbyteorder("="))
+    return np.lib.stride_tricks.as_strided(base, shape, [size * step for step in strides])

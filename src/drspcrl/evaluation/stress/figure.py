@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drspcrl.display import printable
 from drspcrl.evaluation.stress.result import StressResult
 from drspcrl.evaluation.stress.search import Side
 from drspcrl.files import write_durably
@@ -35,7 +36,7 @@ def draw(result: StressResult, folder: Path) -> None:
         _alone(alone, result)
         _found(found, result)
         figure.legend(frameon=False, fontsize=7.5, loc="outside lower right", ncols=2)
-        figure.suptitle(_title(result), x=0.01, ha="left", size=10, weight="bold", color=_INK)
+        figure.suptitle(printable(_title(result)), x=0.01, ha="left", size=10, weight="bold", color=_INK)
         for name in NAMES:
             content, metadata = io.BytesIO(), {"Date": None} if name.endswith(".svg") else {}
             figure.savefig(content, format=name[-3:], dpi=150, metadata=metadata)
@@ -61,7 +62,7 @@ def _alone(axes: "Axes", result: StressResult) -> None:
         axes.barh(side.coordinate, side.sign * end, color=_HOLDS, height=0.62)
         _label(axes, result, side, end)
     axes.axvline(0.0, color=_INK, linewidth=0.8)
-    axes.set_yticks(range(result.space.size), result.space.names)
+    axes.set_yticks(range(result.space.size), list(map(printable, result.space.names)))
     axes.invert_yaxis()
     reach = 1.02 * max(side.furthest for side in result.alone)
     axes.set_xlim(-1.45 * reach, 1.45 * reach)

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation.parallel import Progress
 from drspcrl.files import read_text, write_durably
 
 FORMAT_VERSION = 1
 KIND = "drspcrl stress state"
+_MOST_BYTES = 2**28  # of the journal; that of a million episodes has a tenth
 
 Play = Callable[[np.ndarray, Sequence[int], Progress], tuple[np.ndarray, np.ndarray]]
 """Plays the same episodes in every world: worlds [n, d] and seeds [K] → returns, diverged [n, K].
@@ -79,9 +81,10 @@ class Ledger:
 
     def _replay(self, points: np.ndarray, seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         entry = self._plays[self._replayed]
-        returns, lost = np.array(entry["returns"], float), np.array(entry["diverged"], bool)
-        same = entry["seeds"] == _digest(seeds) and np.shape(entry["worlds"]) == points.shape
-        if not same or not np.allclose(entry["worlds"], points, rtol=1e-6, atol=1e-9):
+        worlds, returns, lost = (entry[name] for name in ("worlds", "returns", "diverged"))
+        same = entry["seeds"] == _digest(seeds) and worlds.shape == points.shape
+        same = same and returns.shape == lost.shape == (len(points), len(seeds))
+        if not same or not np.allclose(worlds, points, rtol=1e-6, atol=1e-9):
             raise InputError(
                 f"{self._file} was written by another version of this search; give another --out, "
                 "or --overwrite to begin again"
@@ -100,7 +103,7 @@ class Ledger:
     def _save(self) -> None:
         if self._file is not None:
             content = {"kind": KIND, "format_version": FORMAT_VERSION, "request": self._request}
-            text = json.dumps({**content, "plays": self._plays}) + "\n"
+            text = json.dumps({**content, "plays": self._plays}, default=np.ndarray.tolist) + "\n"
             write_durably(self._file, text.encode())
 
 
@@ -108,7 +111,18 @@ def _entry(
     points: np.ndarray, seeds: Sequence[int], returns: np.ndarray, lost: np.ndarray
 ) -> dict[str, Any]:
     arrays = {"worlds": points, "returns": returns, "diverged": lost}
-    return {"seeds": _digest(seeds), **{name: array.tolist() for name, array in arrays.items()}}
+    return {"seeds": _digest(seeds), **{name: array.copy() for name, array in arrays.items()}}
+
+
+def _as_read(play: Mapping[str, Any]) -> dict[str, Any]:
+    """What was saved of a batch; a file may come from elsewhere.
+
+    Raises:
+        ValueError: it is no list of numbers, or another one than it says.
+    """
+    kinds = {"worlds": np.float64, "returns": np.float64, "diverged": np.bool_}
+    arrays = {name: np.array(play[name], kind) for name, kind in kinds.items()}
+    return {"seeds": play["seeds"], **arrays}
 
 
 def _digest(seeds: Sequence[int]) -> str:
@@ -118,15 +132,14 @@ def _digest(seeds: Sequence[int]) -> str:
 def _read(file: Path, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     remedy = "give another --out, or --overwrite to begin again"
     try:
-        content = json.loads(read_text(file))
+        content = json.loads(read_text(file, most=_MOST_BYTES))
         known = content["kind"] == KIND and content["format_version"] == FORMAT_VERSION
-        was, plays = dict(content["request"]), list(content["plays"])
-        whole = all({"seeds", "worlds", "returns", "diverged"} <= set(play) for play in plays)
+        was, plays = dict(content["request"]), list(map(_as_read, content["plays"]))
     except InputError as error:  # no regular file
         raise InputError(f"{error}; {remedy}") from None
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise InputError(f"{file} is damaged; {remedy}") from None
-    if not known or not whole:
+    if not known:
         raise InputError(f"{file} is no state that this version continues; {remedy}")
     was, request = _flat(was), _flat(request)
     names = sorted(set(was) | set(request))
@@ -144,5 +157,4 @@ def _flat(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:37]}…"
+    return brief(shown(value), 40)

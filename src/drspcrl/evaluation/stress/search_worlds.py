@@ -37,7 +37,7 @@ from drspcrl.evaluation.stress.search import (
 )
 from drspcrl.evaluation.stress.space import SHAPES, Space, select
 from drspcrl.evaluation.stress.verify import COST, POINTS, Verified, Verifier, verify
-from drspcrl.files import write_durably
+from drspcrl.files import remove_asides, write_durably
 from drspcrl.statistics import mean_interval
 from drspcrl.versions import versions_of
 from drspcrl.worlds.declare import Declared, declared, read_declared
@@ -395,6 +395,7 @@ def _folder(folder: Path, overwrite: bool) -> Path:
         raise InputError(f"{folder} is a file; give a folder for the result")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        remove_asides(folder)
         if overwrite:
             (folder / STATE).unlink(missing_ok=True)
     except OSError as error:

@@ -24,7 +24,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from drspcrl.display import shown
+from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.files import (
     aside_in,
@@ -210,8 +210,8 @@ class Store:
             raise InputError(f"{place} cannot be used: {error}") from None
         except OSError as error:
             raise InputError(f"{place} cannot be read: {error.strerror}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
-            reason = " ".join(f"{type(error).__name__} {error}".split())
+        except _DAMAGED as error:
+            reason = brief(f"{type(error).__name__} {error}", 200)
             raise InputError(f"{place} is damaged: {reason}") from None
 
     def keep(self, count: int = 2) -> None:
@@ -295,6 +295,12 @@ class Store:
             return self._blocks.read(dict(entry), dtype, shape)
         return arrays[name].view(dtype).reshape(shape)
 
+
+# What a manifest that was written by somebody else can lead to.
+_DAMAGED = (
+    *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError),
+    SafetensorError,
+)
 
 _PLAIN_KINDS = {
     "bool": lambda text: {"True": True, "False": False}[text],

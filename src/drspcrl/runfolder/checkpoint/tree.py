@@ -12,6 +12,7 @@ block. Any array works, whatever its rows mean.
 """
 
 import hashlib
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from drspcrl.display import shown
 from drspcrl.errors import InputError
 from drspcrl.files import (
     check_folder,
@@ -207,12 +209,18 @@ class Blocks:
             InputError: a block is missing or damaged.
         """
         check_folder(self._folder)
+        axis, rows, names = entry["axis"], entry["rows"], entry["blocks"]
+        # Before anything is made of it: a few numbers can ask for any amount of memory.
+        if not (0 <= axis < len(shape) and rows > 0 and len(names) <= _MOST_BLOCKS):
+            raise InputError(f"{shown(shape)} is cut into blocks in a way that no run does")
+        if len(names) != (needed := -(-shape[axis] // rows)):
+            raise InputError(f"{len(names)} blocks where {needed} are needed")
+        if sum(map(self._size, names)) != math.prod(shape) * dtype.itemsize:
+            raise InputError("its blocks have another size than the array")
         array = np.empty(shape, dtype)
-        parts = list(_cut(array, entry["axis"], entry["rows"]))
-        if len(parts) != len(entry["blocks"]):
-            raise InputError(f"{len(entry['blocks'])} blocks where {len(parts)} are needed")
+        parts = _cut(array, axis, rows)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for part, content in zip(parts, pool.map(self._get, entry["blocks"]), strict=True):
+            for part, content in zip(parts, pool.map(self._get, names), strict=True):
                 if len(content) != part.nbytes:
                     raise InputError("a block has another size than its place in the array")
                 part[...] = np.frombuffer(content, dtype).reshape(part.shape)
@@ -242,18 +250,28 @@ class Blocks:
             self._known.add(name)
         return name
 
-    def _get(self, name: str) -> bytes:
+    def _size(self, name: Any) -> int:
         # The name comes from a file; it must not lead elsewhere.
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise InputError(f"{name!r} is not the name of a block")
+            raise InputError(f"{shown(name)} is not the name of a block")
+        try:
+            return os.lstat(self._folder / name).st_size
+        except OSError as error:
+            raise _unreadable(name, error) from None
+
+    def _get(self, name: str) -> bytes:
         try:
             content = read_bytes(self._folder / name)
         except OSError as error:
-            raise InputError(f"block {name[:12]}… cannot be read: {error.strerror}") from None
+            raise _unreadable(name, error) from None
         if hashlib.sha256(content).hexdigest() != name:
             raise InputError(f"block {name[:12]}… is damaged")
         self._known.add(name)
         return content
+
+
+def _unreadable(name: str, error: OSError) -> InputError:
+    return InputError(f"block {name[:12]}… cannot be read: {error.strerror}")
 
 
 def _cut(array: np.ndarray, axis: int, rows: int) -> Iterator[np.ndarray]:
