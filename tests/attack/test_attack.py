@@ -61,6 +61,7 @@ def base(tmp_path_factory) -> Path:
     write_inputs(place)
     done(*train_line(place / "runs"))
     done("evaluate", place / "runs", "--suite", place / "one.yaml", "--episodes", 2, "--jobs", 1)
+    done("stress", place / "runs" / RUN, "--budget", 270, "--episodes", 1)
     done("grid", place / "grid.yaml", "--out", place / "grid", "--no-report")
     done("keep", place / "runs", "--out", place / "kept", "--policies", "fixed:3", "fixed:4")
     for file in (place / "outside" / "thesis.tex", place / "outside" / ".hidden" / "mine"):
@@ -236,6 +237,10 @@ OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "grid --episodes": ("grid grid.yaml --plan", (*WHOLE, "0")),
     "grid --jobs": ("grid grid.yaml --plan", (*WHOLE, "0")),
     "grid --rate": ("grid grid.yaml --plan", (*NUMBERS, "inf", "0")),
+    "stress --budget": (f"stress runs/{RUN}", (*WHOLE, "0", "3")),
+    "stress --limit": (f"stress runs/{RUN}", (*NUMBERS, "inf", "1")),
+    "stress --reach": (f"stress runs/{RUN}", (*NUMBERS, "inf", "0")),
+    "render --seconds": (f"render runs/{RUN} --out new.gif", (*NUMBERS, "inf", "0")),
 }
 NAMES = ("", "\0", "x" * 5000, ESCAPES, "no/such", "/dev/null", "outside\n", "trap:")
 PLACES = {
@@ -250,6 +255,14 @@ PLACES = {
     "a grid": "grid --plan",
     "a selection": "grid grid.yaml --plan --only",
     "an mdp": "solve --out new --mdp",
+    "a stressed run": "stress",
+    "a stressed policy": "stress --env probe/noise --policy",
+    "an exported run": "export --out new.npz",
+    "an exported file": f"export runs/{RUN} --out",
+    "a filmed run": "render --out new.gif",
+    "a policy": "evaluate --env probe/noise --out new --policy",
+    "a policy of the zoo": "zoo",
+    "a file of a training": "train --out new --config",
 }
 LINES = [
     [*line.split(), option.split()[-1], value]
@@ -332,6 +345,10 @@ READERS = {
     "suite": "evaluate runs --episodes 1 --suite mine.yaml",
     "grid": "grid --plan mine.yaml",
     "worlds": "train --env probe/noise --algorithm ppo --out new --worlds mine.yaml",
+    "stress": f"stress runs/{RUN} --out new --worlds mine.yaml",
+    "training": "train --out new --config mine.yaml",
+    "policy": "evaluate --env probe/noise --out new --policy mine.yaml",
+    "export": "export mine.yaml --out new.npz",
 }
 
 
@@ -347,8 +364,6 @@ def put(file: Path, content: bytes | str | Callable[[Path], None]) -> None:
 def test_malformed_files(place):
     wrong = []
     for (what, content), (reader, line) in product(CONTENTS.items(), READERS.items()):
-        if (what, reader) == ("empty", "worlds"):
-            continue
         file = place / "mine.yaml"
         put(file, content)
         try:
@@ -364,7 +379,7 @@ def test_malformed_files(place):
 
 def test_there_are_two_hundred():
     assert len(LINES) >= 200
-    assert len(CONTENTS) * len(READERS) >= 60
+    assert len(CONTENTS) * len(READERS) >= 150
 
 
 # Damaged and forged folders
@@ -416,12 +431,18 @@ RESUME, KEEP = f"resume runs/{RUN}", "keep runs --out again --policies fixed:3"
 EVALUATE = f"evaluate runs/{RUN} --suite one.yaml --episodes 1 --jobs 1"
 REPORT = f"report runs/{RUN} --out new"
 GRID = "grid grid.yaml --out grid --no-report"
+EXPORT, STRESS = (
+    f"export runs/{RUN} --out new.npz",
+    f"stress runs/{RUN} --budget 270 --episodes 1 --out new",
+)
+ZOO = ("zoo", f"zoo {RUN}", f"export zoo:{RUN} --out new.npz")
 LAST = "checkpoint/step-000000000064"
 DAMAGED = {
-    f"runs/{RUN}/run.json": (RESUME, EVALUATE, KEEP, REPORT),
-    f"runs/{RUN}/config.yaml": (RESUME, EVALUATE, KEEP, REPORT),
-    f"runs/{RUN}/metrics.csv": (RESUME, KEEP),
-    f"runs/{RUN}/policy.safetensors": (RESUME, EVALUATE, KEEP),
+    f"runs/{RUN}/run.json": (RESUME, EVALUATE, KEEP, REPORT, EXPORT, STRESS, *ZOO),
+    f"runs/{RUN}/config.yaml": (RESUME, EVALUATE, KEEP, REPORT, EXPORT, STRESS, *ZOO),
+    f"runs/{RUN}/metrics.csv": (RESUME, KEEP, EXPORT),
+    f"runs/{RUN}/policy.safetensors": (RESUME, EVALUATE, KEEP, EXPORT, STRESS, *ZOO),
+    f"runs/{RUN}/stress-state.json": (f"stress runs/{RUN} --budget 270 --episodes 1",),
     f"runs/{RUN}/evaluation-one.csv": (EVALUATE, f"{EVALUATE} --overwrite", KEEP),
     f"runs/{RUN}/evaluation-one.json": (EVALUATE, f"{EVALUATE} --overwrite", KEEP),
     f"runs/{RUN}/{LAST}/manifest.json": (RESUME,),
@@ -441,19 +462,22 @@ def as_killed_at_its_end(place: Path) -> None:
 
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("name", DAMAGED)
-def test_damaged_folders(place, name, how):
+def test_damaged_folders(place, name, how, monkeypatch):
+    monkeypatch.setenv("DRSPCRL_ZOO", str(place / "runs"))
     if name.startswith("runs") and DAMAGED[name][0] == RESUME:
         as_killed_at_its_end(place)
     put(place / name, DAMAGE[how])
     for line in DAMAGED[name]:
         told = attacked(place, *line.split())
-        if "is a link" in how and line in (RESUME, GRID):
+        leads_out = name.endswith("policy.safetensors") and line in (EXPORT, STRESS, ZOO[2])
+        if "is a link" in how and (leads_out or line in (RESUME, GRID)):
             refused(told)
             assert "is a symbolic link" in told.err
     assert not (place.parent / "outside" / "sprung").exists()
 
 
 VALUES: dict[str, Any] = {
+    "code in a setting": {"divergence": "trap:Mine", "nominal": "trap:Mine"},
     "nothing": None,
     "a list": [[1], {"a": 2}],
     "a mapping": {"a": [1]},
@@ -466,7 +490,16 @@ VALUES: dict[str, Any] = {
 }
 FORGED = {
     "run.json": ("env", "algorithm", "method", "seed", "status", "steps", "metrics", "resumed"),
-    "config.yaml": ("env", "algorithm", "steps", "uncertainty", "worlds", "worlds_file", "threads"),
+    "config.yaml": (
+        "env",
+        "algorithm",
+        "steps",
+        "uncertainty",
+        "worlds",
+        "worlds_file",
+        "threads",
+        "settings",
+    ),
     "population": ("methods", "seeds", "settings"),
     "grid": ("env", "algorithm", "methods", "seeds", "steps", "settings", "group"),
     "evaluation": ("suite", "settings", "episodes", "left_out"),
@@ -481,13 +514,15 @@ def forge(place: Path, file: str, field: str, value: Any) -> tuple[str, ...]:
         content = yaml.safe_load(path.read_text())
         (content if file == "config.yaml" else content["population"])[field] = value
         path.write_text(yaml.safe_dump(content))
-        return RESUME, KEEP
+        endless = field == "steps"  # as many as it says would be trained
+        again = f"train --config runs/{RUN}/config.yaml --out new"
+        return (RESUME, KEEP, EXPORT, *(() if endless else (again,)))
     names = {"run.json": run / "run.json", "grid": place / "grid" / "manifest.json"}
     path = names.get(file, run / "evaluation-one.json")
     content = json.loads(path.read_text())
     (content["pieces"][0]["population"] if file == "grid" else content)[field] = value
     path.write_text(json.dumps(content))
-    commands = {"run.json": (RESUME, EVALUATE, KEEP), "grid": (f"{GRID} --plan", GRID)}
+    commands = {"run.json": (RESUME, EVALUATE, KEEP, EXPORT), "grid": (f"{GRID} --plan", GRID)}
     return commands.get(file, (EVALUATE, KEEP))
 
 

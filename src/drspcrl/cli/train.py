@@ -64,7 +64,8 @@ Settings = Annotated[
 class Train(TrainConfig):
     """Train every (method, seed) as one population; each leaves a run folder in OUT.
 
-    With --config FILE, everything that a config.yaml holds is the default of the options here.
+    With --config FILE, everything that a config.yaml holds is the default of the options here. Code
+    of your own that it names as module:Class is imported only where you type that name, too.
     """
 
     # Some options are written in another way than in Python; all others are the configuration's.
@@ -173,6 +174,10 @@ def read_training(path: Path) -> dict[str, Any]:
         raise InputError(
             f"--config {path} has {brief(unknown[0])}, which no training has; it may have "
             f"{', '.join(sorted(known))}"
+        )
+    if not isinstance(found.get("settings", {}), dict):
+        raise InputError(
+            f"--config {path} has the settings {shown(found['settings'])}; give names with values"
         )
     for one, several in (("method", "methods"), ("seed", "seeds")):
         if one in found:
