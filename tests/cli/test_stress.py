@@ -139,8 +139,8 @@ def test_what_leads_out_of_a_run_folder_is_refused(tmp_path, capsys):
 
 def test_names_are_printed_and_drawn_as_they_are(tmp_path, capsys):
     name = "[red]$\\frac{\x1b[31m"
-    worlds = {"sensor": 0, "actuator": 0}
-    worlds["parameters"] = [{"name": name, "nominal": 1.0, "tolerance": 0.5}]
+    parameters = [{"name": name, "nominal": 1.0, "tolerance": 0.5}]
+    worlds = {"sensor": 0, "actuator": 0, "parameters": parameters}
     (tmp_path / "worlds.yaml").write_text(json.dumps(worlds))
     out = tmp_path / "\x1b[31mout"
     arguments = [*OWN, "--worlds", tmp_path / "worlds.yaml", "--budget", 250, "--out", out]

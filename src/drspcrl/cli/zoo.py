@@ -36,7 +36,8 @@ class Zoo:
             for line in _card(folder_of(self.name.removeprefix(PREFIX))):
                 say(line)
             return
-        rows, unreadable = [HEADINGS], []
+        rows: list[tuple[str, ...]] = [HEADINGS]
+        unreadable: list[str] = []
         for name in names():
             try:
                 rows.append(_row(folder_of(name)))

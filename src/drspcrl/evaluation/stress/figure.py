@@ -36,7 +36,9 @@ def draw(result: StressResult, folder: Path) -> None:
         _alone(alone, result)
         _found(found, result)
         figure.legend(frameon=False, fontsize=7.5, loc="outside lower right", ncols=2)
-        figure.suptitle(printable(_title(result)), x=0.01, ha="left", size=10, weight="bold", color=_INK)
+        figure.suptitle(
+            printable(_title(result)), x=0.01, ha="left", size=10, weight="bold", color=_INK
+        )
         for name in NAMES:
             content, metadata = io.BytesIO(), {"Date": None} if name.endswith(".svg") else {}
             figure.savefig(content, format=name[-3:], dpi=150, metadata=metadata)
