@@ -508,7 +508,7 @@ def fail(*_, **__):
     [
         ("report runs --out new", "drspcrl.report.write.os.replace"),
         ("keep runs --out new", "drspcrl.runfolder.digest.os.replace"),
-        ("solve --mdp machine --points 2 --iterations 1 --out new", "drspcrl.cli.solve.os.replace"),
+        ("solve --mdp machine --points 2 --iterations 1 --out new", "drspcrl.files.os.replace"),
         ("evaluate runs --suite one.yaml --episodes 1", "drspcrl.files.os.replace"),
     ],
 )

@@ -130,12 +130,26 @@ def test_arguments_that_do_not_fit(tmp_path, options, message):
 def test_tasks_that_cannot_be_shown(tmp_path):
     with pytest.raises(InputError, match="neither a MuJoCo model nor the render mode"):
         render({"ends": ends}, "DrspcrlBlind-v0", tmp_path / "clip.gif")
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="'DrspcrlNothing-v0' is unknown"):
         render({"ends": ends}, "DrspcrlNothing-v0", tmp_path / "clip.gif")
     with pytest.raises(InputError, match="--trust os:Env-v0"):
         render({"ends": ends}, "os:Env-v0", tmp_path / "clip.gif")
     with pytest.raises(InputError, match="17 policies"):
         render({str(k): ends for k in range(17)}, "Hopper", tmp_path / "clip.gif")
+
+
+def test_a_function_of_ones_own_is_shown(tmp_path, monkeypatch):
+    (tmp_path / "own_shown.py").write_text(
+        "import gymnasium\n"
+        "def make(render_mode=None):\n"
+        "    return gymnasium.make('DrspcrlCounter-v0', render_mode=render_mode)\n"
+        "def plain():\n    return make('rgb_array')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("own_shown:make", "own_shown:plain"):
+        with pytest.raises(InputError, match="--trust own_shown"):
+            render({"ends": ends}, name, tmp_path / "clip.gif")
+        assert render({"ends": ends}, name, tmp_path / "clip.gif", trust=[name]).frames > 1
 
 
 def test_a_setting_in_words():
