@@ -59,9 +59,6 @@ def train_line(out: Path, uncertainty: str = "transitions") -> list[object]:
 class Here(Engine):
     """Works at tasks in this process, so that its file operations can be seen."""
 
-    def __init__(self, jobs, stop):
-        pass
-
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         for task in tasks:
             yield Outcome(task.piece, "running")
