@@ -61,7 +61,7 @@ def base(tmp_path_factory) -> Path:
     write_inputs(place)
     done(*train_line(place / "runs"))
     done("evaluate", place / "runs", "--suite", place / "one.yaml", "--episodes", 2, "--jobs", 1)
-    done("stress", place / "runs" / RUN, "--budget", 270, "--episodes", 1)
+    done("stress", place / "runs" / RUN, "--budget", 310, "--episodes", 1)
     done("grid", place / "grid.yaml", "--out", place / "grid", "--no-report")
     done("keep", place / "runs", "--out", place / "kept", "--policies", "fixed:3", "fixed:4")
     for file in (place / "outside" / "thesis.tex", place / "outside" / ".hidden" / "mine"):
@@ -433,7 +433,7 @@ REPORT = f"report runs/{RUN} --out new"
 GRID = "grid grid.yaml --out grid --no-report"
 EXPORT, STRESS = (
     f"export runs/{RUN} --out new.npz",
-    f"stress runs/{RUN} --budget 270 --episodes 1 --out new",
+    f"stress runs/{RUN} --budget 310 --episodes 1 --out new",
 )
 ZOO = ("zoo", f"zoo {RUN}", f"export zoo:{RUN} --out new.npz")
 LAST = "checkpoint/step-000000000064"
@@ -442,7 +442,7 @@ DAMAGED = {
     f"runs/{RUN}/config.yaml": (RESUME, EVALUATE, KEEP, REPORT, EXPORT, STRESS, *ZOO),
     f"runs/{RUN}/metrics.csv": (RESUME, KEEP, EXPORT),
     f"runs/{RUN}/policy.safetensors": (RESUME, EVALUATE, KEEP, EXPORT, STRESS, *ZOO),
-    f"runs/{RUN}/stress-state.json": (f"stress runs/{RUN} --budget 270 --episodes 1",),
+    f"runs/{RUN}/stress-state.json": (f"stress runs/{RUN} --budget 310 --episodes 1",),
     f"runs/{RUN}/evaluation-one.csv": (EVALUATE, f"{EVALUATE} --overwrite", KEEP),
     f"runs/{RUN}/evaluation-one.json": (EVALUATE, f"{EVALUATE} --overwrite", KEEP),
     f"runs/{RUN}/{LAST}/manifest.json": (RESUME,),

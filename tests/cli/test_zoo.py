@@ -94,7 +94,7 @@ def test_transitions_do_not_join_worlds(zoo, tmp_path, capsys):
 def test_stress_leaves_the_zoo_as_it_is(zoo, tmp_path, capsys, monkeypatch):
     before = files(zoo / NAME)
     monkeypatch.chdir(tmp_path)
-    options = ["--parameters", "gravity", "--budget", "180", "--episodes", "1", "--steps", "5"]
+    options = ["--parameters", "gravity", "--budget", "300", "--episodes", "1", "--steps", "5"]
     assert main(["stress", f"zoo:{NAME}", *options, "--threads", "1"]) == 0
     assert "wrote stress-output/stress.json" in capsys.readouterr().out
     assert files(zoo / NAME) == before
