@@ -177,7 +177,7 @@ def _training(run: Run) -> dict[str, Any]:
 def _plain(method: str) -> bool:
     """Whether a method takes the simulator at its word, with no ball of any radius around it."""
     try:
-        return variants.parse(method).method in ("vanilla", *BASELINES)
+        return variants.parse_variant(method).method in ("vanilla", *BASELINES)
     except InputError:  # a name that only a file made by hand can have
         return False
 

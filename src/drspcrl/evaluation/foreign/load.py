@@ -22,8 +22,8 @@ from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy as AnyPolicy
 from drspcrl.evaluation.folders import load_function
 from drspcrl.evaluation.foreign.stable_baselines import Normaliser, policy_of, read_saved
-from drspcrl.files import read_bytes
 from drspcrl.evaluation.foreign.tensors import read_npz
+from drspcrl.files import read_bytes
 from drspcrl.policy import Policy
 
 SUFFIX = ".zip"
