@@ -144,7 +144,7 @@ def test_names_are_printed_and_drawn_as_they_are(tmp_path, capsys):
     (tmp_path / "worlds.yaml").write_text(json.dumps(worlds))
     out = tmp_path / "\x1b[31mout"
     arguments = [*OWN, "--worlds", tmp_path / "worlds.yaml", "--budget", 320, "--out", out]
-    assert run(*arguments, "--plot", "--limit", 0.9) == 0
+    assert run(*arguments, "--plot") == 0
     printed = capsys.readouterr()
     assert "\x1b" not in printed.out + printed.err
     assert "[red]$\\frac{\\x1b[31m" in printed.out
