@@ -14,8 +14,8 @@ from drspcrl.training.stopping import Stop
 GRID = {
     "title": "three pieces",
     "groups": [
-        {"algorithm": "ppo", "env": env, "methods": ["vanilla"], "seeds": [0], "steps": 1000}
-        for env in ("Hopper", "HalfCheetah", "Walker2d")
+        {"algorithm": "ppo", "env": env, "methods": ["vanilla"], "seeds": [0], "steps": steps}
+        for env, steps in (("Hopper", 2000), ("HalfCheetah", 1000), ("Walker2d", 1000))
     ],
 }
 
@@ -37,9 +37,13 @@ def test_what_is_left_is_said_after_every_piece_but_the_last(tmp_path):
     most = {population.group: 10 for population in grid.populations}
     manifest.follow(grid, parse_selection((), grid.populations), most)
     stop = Stop(None)
-    Conductor(manifest, grid, Options(), Instant(), stop, lines.append).run(
+    Conductor(manifest, grid, Options(rate=1000), Instant(), stop, lines.append).run(
         list(manifest.pieces.values())
     )
+    begun = [line for line in lines if "begin or continue" in line]
+    assert [line.partition("; ")[2] for line in begun] == [
+        f"training takes about {seconds}s from the beginning" for seconds in (2, 1, 1)
+    ]
     left = [line for line in lines if "left: about" in line]
     assert [re.sub(r"\d+s$", "Ns", line) for line in left] == [
         "2 pieces left: about Ns",

@@ -11,7 +11,7 @@ from typing import Any
 from drspcrl.display import counted, shown
 from drspcrl.errors import InputError
 from drspcrl.evaluation import load_suite
-from drspcrl.experiments.cost import available_memory, members_that_fit, nodes_of, on_gpu
+from drspcrl.experiments.cost import available_memory, members_that_fit, nodes_of, on_gpu, rate_of
 from drspcrl.experiments.engine import Engine, Outcome, Task
 from drspcrl.experiments.grid import Grid
 from drspcrl.experiments.local import LOGS, LocalEngine
@@ -253,9 +253,19 @@ class Conductor:
         self._manifest.put(piece)
         return piece
 
+    def _training_time(self, piece: Piece) -> str:
+        """How long a piece trains from its beginning, as the plan says; nothing once it is over."""
+        if piece.trained:
+            return ""
+        known, gpu = timings(self._manifest), on_gpu(self._options.device)
+        rate = rate_of(piece.population, self._options.rate, known, gpu)
+        seconds = _steps(piece) / rate.steps_per_second
+        return f"; training takes about {duration(seconds)} from the beginning"
+
     def _tell(self, piece: Piece, outcome: Outcome, attempt: int) -> None:
         if outcome.status == "running":
-            self._say(f"{piece.name}: {counted(piece.population.size, 'run')} begin or continue")
+            runs = counted(piece.population.size, "run")
+            self._say(f"{piece.name}: {runs} begin or continue{self._training_time(piece)}")
             return
         if outcome.status == "lost":
             self._say(f"{piece.name}: begins again elsewhere: {outcome.error}")
