@@ -29,8 +29,10 @@ BEHIND = (
 )
 
 STATE = (
-    "`make results` computes these pages from the digests of runs in `studies/results/protocol`; "
-    "a test does it again and compares. [Grids](../guides/grids.md) says how the runs are made.\n"
+    "`make results` computes the tables and figures of these pages from the digests of runs in "
+    "`studies/results/protocol`, and a test compares. Sentences are written by hand, and left out "
+    "where the runs are others than those they are about. [Grids](../guides/grids.md) says how "
+    "the runs are made.\n"
 )
 
 # What the numbers mean, written by hand: a headline, then the findings.
