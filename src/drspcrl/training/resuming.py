@@ -42,7 +42,7 @@ def resume(
         callbacks: your own code after every iteration and episode; see `drspcrl.Callback`.
 
     Returns:
-        The run folders of every population that went on.
+        The run folders of every population that continued.
 
     Raises:
         InputError: there is nothing to continue with, or no checkpoint that is whole.
