@@ -4,6 +4,7 @@ Whatever comes in between, policies and evaluations equal those of an undisturbe
 byte.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -151,29 +152,15 @@ def test_a_lost_node_loses_nothing(grid, straight, carried, tmp_path):
     assert_same(straight, tmp_path)
 
 
-def test_the_only_machine_that_is_large_enough_is_waited_for(grid, straight, carried, tmp_path):
-    def replace_node(piece: str) -> None:
-        carried.lose_node_of(piece)
-        time.sleep(5.0)
-        nodes.append(carried.add(cores=2))
-
-    carried.add(cores=2)
-    nodes, act = [], once_trained(grid, tmp_path, replace_node)
-    summary = on_ray(grid, tmp_path, carried, act, threads=2)
-    carried.ray.remove_node(*nodes)
-    assert not summary.failed
-    assert sorted(piece.attempts for piece in summary.pieces) == [1, 2]
-    assert_same(straight, tmp_path)
-
-
 def command(file: Path, out: Path, *options: str) -> list[str]:
     start = [sys.executable, "-m", "drspcrl", "grid", str(file), "--out", str(out), "--no-report"]
-    return [*start, "--device", "cpu", "--threads", "1", "--max-members", "2", *options]
+    return [*start, "--device", "cpu", "--max-members", "2", *options]
 
 
-def begin(file: Path, out: Path, cluster: MiniCluster) -> subprocess.Popen[str]:
+def begin(file: Path, out: Path, cluster: MiniCluster, cores: int = 1) -> subprocess.Popen[str]:
     """Start a grid and wait for a checkpoint of it that has come home."""
-    words = command(file, out, "--engine", "ray", "--address", cluster.address)
+    engine = ("--engine", "ray", "--address", cluster.address)
+    words = command(file, out, *engine, "--threads", str(cores))
     driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     end = time.monotonic() + 400
     while not list(out.glob("*/*/checkpoint/step-*[1-9]*")):
@@ -189,6 +176,20 @@ def test_a_killed_driver_begins_again(file, grid, straight, carried, tmp_path):
     driver.communicate()
     summary = on_ray(grid, tmp_path, carried)
     assert not summary.failed
+    assert_same(straight, tmp_path)
+
+
+def test_the_only_machine_that_is_large_enough_is_waited_for(file, straight, carried, tmp_path):
+    node = carried.add(cores=2)
+    driver = begin(file, tmp_path, carried, cores=2)
+    carried.ray.remove_node(node, allow_graceful=False)
+    time.sleep(5.0)
+    assert driver.poll() is None
+    node = carried.add(cores=2)
+    told, _ = driver.communicate(timeout=400)
+    carried.ray.remove_node(node)
+    assert driver.returncode == 0, told
+    assert "begins again elsewhere" in told
     assert_same(straight, tmp_path)
 
 
@@ -229,13 +230,17 @@ def test_checkpoints_in_a_storage(grid, straight, carried, tmp_path):
 
 # Does what the name of its piece says, as a worker would.
 PROGRAM = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 task = json.loads(sys.stdin.readline())
 kind = task["evaluation"]["kind"]
 print("at work", file=sys.stderr, flush=True)
 if kind == "crash":
     os.kill(os.getpid(), signal.SIGKILL)
 status, error = ("failed", "no such thing") if kind == "fail" else ("done", "")
+if kind.startswith("long"):
+    begun = time.time()
+    time.sleep(6)
+    error = json.dumps([begun, time.time()])
 print(json.dumps({"piece": task["piece"], "status": status, "error": error}))
 """
 
@@ -265,6 +270,15 @@ def test_what_fails_for_its_own_reason_takes_nothing_down(grid, carried, tmp_pat
         # The next attempts are on other machines, for as long as there are any.
         ends(engine, scripted(grid, tmp_path, ["fail"]))
         assert len(engine.failed_on["fail"]) == 2
+
+
+def test_cores_are_held_to_the_end(grid, carried, tmp_path):
+    """Three cores for four tasks: the last begins when another has ended."""
+    program = (sys.executable, "-c", PROGRAM)
+    with RayEngine(Stop(None), address=carried.address, threads=1, program=program) as engine:
+        found = ends(engine, scripted(grid, tmp_path, [f"long {k}" for k in range(4)]))
+    times = sorted(json.loads(outcome.error) for outcome in found.values())
+    assert times[3][0] >= min(end for _, end in times[:3])
 
 
 def test_what_no_machine_is_large_enough_for_is_reported(grid, carried, tmp_path):

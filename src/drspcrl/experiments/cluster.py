@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -273,17 +274,28 @@ def _at_folder(
     function: Callable[[Path, int], Any], folder: str, sign: str, offer: list[Any], cores: int
 ) -> tuple[Any, list[Mapping[str, Any]]]:
     """On a machine of the cluster: what a function gives, and what it wrote into a copy."""
-    ray: Any = import_module("ray")
     with workplace(Path(folder), sign) as (place, shared):
         if shared:
             return function(place, cores), []
         name = Path(folder).name
-        for message in map(ray.get, offer):
+        for message in fetched(offer):
             Copy(place, [name]).take(message)
         (place / name).mkdir(exist_ok=True)
         packer = Packer(place, [name], checkpoints=False)
         packer.skip()  # what is there already need not be carried back
         return function(place / name, cores), list(packer.pack())
+
+
+def fetched(references: Sequence[Any], timeout: float | None = None) -> Iterator[Any]:
+    """What references stand for, within a task.
+
+    A task whose main thread waits for an object lends its cores to another one, which then keeps
+    them; so another thread waits.
+    """
+    ray: Any = import_module("ray")
+    with ThreadPoolExecutor(1) as pool:
+        for reference in references:
+            yield pool.submit(ray.get, reference, timeout=timeout).result()
 
 
 def reason_of(error: BaseException) -> str:

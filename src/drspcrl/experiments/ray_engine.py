@@ -21,7 +21,15 @@ from typing import Any
 
 from drspcrl.errors import InputError
 from drspcrl.experiments.carrying import Copy, Message, Packer, progress
-from drspcrl.experiments.cluster import LOSSES, Machine, connected, machines, reason_of, workplace
+from drspcrl.experiments.cluster import (
+    LOSSES,
+    Machine,
+    connected,
+    fetched,
+    machines,
+    reason_of,
+    workplace,
+)
 from drspcrl.experiments.cost import available_memory, needs
 from drspcrl.experiments.engine import Engine, Outcome, Task
 from drspcrl.experiments.local import LOGS, WORKER, Child, shared_gpu
@@ -344,7 +352,7 @@ def carry_out(job: Mapping[str, Any], offer: Sequence[Any], desk: Any) -> Iterat
             yield {"running": host, "shared": shared, **about}
             if not shared:
                 runs = Population.of(task.population).folders()
-                for message in map(ray.get, offer):
+                for message in fetched(offer):
                     Copy(place, runs).take(message)
             for message in _attend(job, replace(task, out=str(place)), shared, desk):
                 yield {**message, **about}
@@ -418,7 +426,7 @@ def _environment(job: Mapping[str, Any]) -> dict[str, str]:
 def _stopping(desk: Any) -> bool:
     ray: Any = import_module("ray")
     try:
-        return ray.get(desk.stopping.remote(), timeout=10.0)
+        return next(fetched([desk.stopping.remote()], timeout=10.0))
     except ray.exceptions.GetTimeoutError:
         return False
     except ray.exceptions.RayError:  # whoever began the grid is gone
