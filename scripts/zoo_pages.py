@@ -64,11 +64,12 @@ def filmed(names: Sequence[str], task: str, out: Path, size: str, seconds: str) 
 
 
 def thinned(clip: Path, out: Path, rate: float = 8.0, colours: int = 32) -> None:
-    """Write a clip with fewer frames and colours, in the same time."""
+    """Write a clip with fewer frames and colours, in the same time; the last frame stays."""
     frames, lengths, clock = [], [], 0.0
     with Image.open(clip) as film:
-        for frame in ImageSequence.Iterator(film):
-            if not frames or clock >= sum(lengths) - 1:
+        last = getattr(film, "n_frames", 1) - 1
+        for k, frame in enumerate(ImageSequence.Iterator(film)):
+            if k in (0, last) or clock >= sum(lengths) - 1:
                 frames.append(frame.convert("RGB").quantize(colours, dither=Image.Dither.NONE))
                 lengths.append(round(100 / rate) * 10)
             clock += frame.info["duration"]
