@@ -186,3 +186,42 @@ def test_a_policy_is_shown_in_one_line(policy):
     outputs = 2 if policy.kind == "tanh_gaussian" else 1
     told = f"<Policy {policy.kind}, 1→1→{outputs} relu: 1 observations → 1 actions>"
     assert str(policy) == repr(policy) == told
+
+
+@pytest.mark.parametrize("kind", ["tanh_gaussian", "tanh", "gaussian"])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_the_gradient_agrees_with_finite_differences(kind, activation):
+    random = np.random.default_rng(0)
+
+    def layer(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
+        kernel = random.normal(size=(inputs, outputs)) / np.sqrt(inputs)
+        return kernel.astype(np.float32), random.normal(size=outputs).astype(np.float32)
+
+    last = 4 if kind == "tanh_gaussian" else 2
+    policy = Policy(
+        kind, activation, (layer(3, 16), layer(16, 16), layer(16, last)),
+        action_low=-np.ones(2, np.float32), action_high=np.ones(2, np.float32),
+        observation_mean=np.array([0.1, 0.0, 5.0], np.float32),
+        observation_scale=np.array([0.5, 2.0, 0.01], np.float32), observation_clip=4.0,
+        noise_log_std=np.array([0.3, -1.0], np.float32),
+    )  # fmt: skip
+    observations = random.normal(size=(6, 3)) * [0.5, 2.0, 0.01] + [0.1, 0.0, 5.0]
+    observations[0, 0] = 30.0  # beyond the clip
+    outputs, pullback = policy.vjp(observations)
+    if kind == "gaussian":
+        np.testing.assert_allclose(
+            np.clip(outputs * np.exp(policy.noise_log_std), -1, 1), policy(observations), rtol=1e-5
+        )
+    else:
+        np.testing.assert_array_equal(outputs, policy(observations))
+    cotangent = random.normal(size=(6, 2)).astype(np.float32)
+    gradient = pullback(cotangent)
+    assert gradient[0, 0] == 0.0
+    for k, width in enumerate([2e-3, 1e-2, 4e-5]):
+        shift = np.zeros(3)
+        shift[k] = width
+        up, down = (policy.vjp(observations + sign * shift)[0] for sign in (1, -1))
+        numeric = np.sum(cotangent * (up - down), axis=1) / (2 * width)
+        np.testing.assert_allclose(
+            gradient[:, k], numeric, rtol=0.05, atol=2e-2 * abs(numeric).max()
+        )

@@ -10,7 +10,7 @@ and the bounds of its actions as tensors; what to make of them as one JSON text 
 import json
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -58,6 +58,8 @@ class Policy:
         observation_scale: divides what is left, [O].
         observation_clip: bound on the normalised observation, inf for none.
         noise_log_std: log std of the action noise where it does not depend on the state, [A].
+        critic: the critic that it was trained with, where its run's checkpoint has it; for attacks.
+        without_critic: why there is none.
     """
 
     kind: Kind
@@ -69,6 +71,8 @@ class Policy:
     observation_scale: np.ndarray
     observation_clip: float
     noise_log_std: np.ndarray
+    critic: Any = None
+    without_critic: str = ""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -126,6 +130,37 @@ class Policy:
             noise = np.float32(0.0)
         return stretch(self._squash(mean, noise), self.action_low, self.action_high)
 
+    def vjp(
+        self, observations: np.ndarray
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """What the deterministic action is made of, and its gradient: a vector-Jacobian product.
+
+        The outputs g are tanh m where actions are squashed; a Gaussian policy's are m/std, neither
+        clipped nor in the task's units, so that |g − g'|²/2 is the KL divergence of two actions.
+
+        Args:
+            observations: [n, O].
+
+        Returns:
+            g [n, A], and the function from c [n, A] to ∂⟨c, g⟩/∂observations [n, O].
+        """
+        x = self._normalise(observations)
+        output, back = perceptron_vjp(self.layers, self.activation, x)
+        mean = output[..., : self.action_size]
+        if self.kind == "gaussian":
+            outputs, slope = mean * np.exp(-self.noise_log_std), np.exp(-self.noise_log_std)
+        else:
+            outputs = np.tanh(mean)
+            slope = np.float32(1.0) - outputs * outputs
+        inside = np.abs(x) < np.float32(self.observation_clip)
+
+        def pullback(cotangent: np.ndarray) -> np.ndarray:
+            of_output = np.zeros_like(output)
+            of_output[..., : self.action_size] = cotangent * slope
+            return np.where(inside, back(of_output), np.float32(0.0)) / self.observation_scale
+
+        return outputs, pullback
+
     def _normalise(self, observations: np.ndarray) -> np.ndarray:
         # In the training's order and precision: single precision first, then the statistics.
         centred = observations.astype(np.float32) - self.observation_mean
@@ -149,6 +184,27 @@ class Policy:
             return np.tanh(mean + noise)
         centre = np.tanh(mean) if self.kind == "tanh" else mean
         return np.clip(centre + noise, np.float32(-1.0), np.float32(1.0))
+
+
+def perceptron_vjp(
+    layers: Sequence[tuple[np.ndarray, np.ndarray]], activation: Activation, x: np.ndarray
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """A perceptron's output at x [n, inputs], and the function from c to ∂⟨c, output⟩/∂x."""
+    hidden = []
+    for kernel, bias in layers[:-1]:
+        x = x @ kernel + bias
+        x = np.maximum(x, np.float32(0.0)) if activation == "relu" else np.tanh(x)
+        hidden.append(x)
+    kernel, bias = layers[-1]
+
+    def pullback(cotangent: np.ndarray) -> np.ndarray:
+        gradient = cotangent @ kernel.T
+        for (inner, _), h in zip(reversed(layers[:-1]), reversed(hidden), strict=True):
+            slope = h > 0 if activation == "relu" else np.float32(1.0) - h * h
+            gradient = (gradient * slope) @ inner.T
+        return gradient
+
+    return x @ kernel + bias, pullback
 
 
 def stretch(unit: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ import pytest
 from drspcrl.envs import make
 from drspcrl.errors import InputError
 from drspcrl.evaluation import SUITES, Suite, episode_seed, load_suite
+from drspcrl.evaluation.suite import OTHERS
 from drspcrl.perturbations import Perturbation, parse
 
 TASKS = ("Hopper", "HalfCheetah", "Walker2d", "Humanoid")
@@ -30,12 +31,12 @@ def test_every_shipped_suite_fits_every_task_and_says_what_it_is(name):
     suite = load_suite(name)
     assert suite.name == name
     assert len(suite.description) > 20
-    for task in suite.tasks or TASKS:
+    for task in set(suite.tasks) - {OTHERS} or TASKS:
         rows = suite.for_task(task).rows
         env = make(task, num_envs=min(len(rows), 100))
         for k in range(0, len(rows), 100):
             some = rows[k : k + 100]
-            env.perturb(range(len(some)), [row.parts for row in some])
+            env.perturb(range(len(some)), [row.simulated for row in some])
 
 
 def test_m2td3s_grids_have_ten_absolute_values_per_axis_with_both_ends():

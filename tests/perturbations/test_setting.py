@@ -6,7 +6,7 @@ from inspect import getsource
 import pytest
 
 from drspcrl.errors import InputError
-from drspcrl.evaluation import Suite, actor
+from drspcrl.evaluation import Suite, actor, attacking
 from drspcrl.perturbations import PERTURBATIONS, Perturbation, as_parts, grid, label, parse, sweep
 
 SETTINGS = [
@@ -49,7 +49,7 @@ def test_every_kind_that_draws_has_a_stream_of_its_own():
     assert draws == {name for name, kernel in kernels.items() if kernel.stream != 0}
     streams = [kernels[name].stream for name in draws]
     # Actions of a stochastic policy are drawn from the same seeds.
-    assert len({*streams, actor._STREAM}) == len(streams) + 1
+    assert len({*streams, actor._STREAM, attacking._STREAM}) == len(streams) + 2
     assert min(streams) > 0
 
 

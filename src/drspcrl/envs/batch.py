@@ -91,6 +91,7 @@ class BatchEnv:
                 simulation.observation_space,
                 simulation.action_space,
                 simulation.physics,
+                simulation.time_limit,
             )
         )
         self._observation: np.ndarray | None = None
@@ -224,7 +225,8 @@ class BatchEnv:
         expected = {key: value.shape for key, value in self.state().items()}
         received = {key: np.shape(value) for key, value in state.items()}
         # Layers appear only once a perturbation has acted; a user's state has any length.
-        free = ("simulation/physics/layer/", "simulation/physics/value/", "simulation/own")
+        layers = tuple(f"simulation/physics/{kind}/" for kind in ("layer", "value", "lock"))
+        free = (*layers, "simulation/reader/positions", "simulation/own")
         differing = {k for k, _ in expected.items() ^ received.items() if not k.startswith(free)}
         if differing:
             raise InputError(

@@ -46,6 +46,7 @@ class Simulation(ABC):
         action_space: space of one action.
         can_restore: whether `state` and `restore` work.
         physics: handle on the physics parameters, None where the task has none.
+        time_limit: steps after which an episode is over at the latest, None if unknown.
         world_parameters: what a user's environment declares of its worlds.
     """
 
@@ -54,6 +55,7 @@ class Simulation(ABC):
     action_space: Box
     can_restore: bool = True
     physics: "Physics | None" = None
+    time_limit: int | None = None
     world_parameters: Sequence[Any] = ()
 
     @abstractmethod

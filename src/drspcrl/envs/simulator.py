@@ -110,6 +110,8 @@ class MujocoSimulation(Simulation):
         threads: threads to simulate on, 0 for all usable cores.
     """
 
+    time_limit = TIME_LIMIT
+
     def __init__(self, task: Task, num_envs: int, threads: int = 0):
         self.num_envs = num_envs
         self._task = task

@@ -249,10 +249,13 @@ class _HumanoidReader(Reader):
         self._actuation = batch.bind("qfrc_actuator")
         self._contact = batch.bind("cfrc_ext")
         self._centre = np.zeros((batch.nsim, 2))
+        # After a restoration the batch has no positions until its next step.
+        self._restored: np.ndarray | None = None
+        self._unknown = False
         self._seconds = batch.model.opt.timestep * task.frame_skip
 
     def _mass_centre(self, ids: np.ndarray | slice) -> np.ndarray:
-        positions = self._xipos[ids]
+        positions = (self._xipos if self._restored is None else self._restored)[ids]
         masses = self._batch.expanded("body_mass")
         if masses is None:
             mass = self._batch.model.body_mass
@@ -274,18 +277,23 @@ class _HumanoidReader(Reader):
         return np.concatenate(parts, axis=1)
 
     def first(self, ids: np.ndarray) -> np.ndarray:
+        if self._restored is not None:
+            self._restored[ids] = self._xipos[ids]
         self._centre[ids] = self._mass_centre(ids)
         observation = self._observe(ids)
         observation[:, -self._contact[0, 1:].size :] = 0.0  # as a reset leaves them in Gymnasium
         return observation
 
     def before(self, actions: np.ndarray) -> None:
-        return  # the centre of mass is kept from the last reading
+        # The centre of mass is kept from the last reading, unless masses may have changed since.
+        if self._batch.expanded("body_mass") is not None and not self._unknown:
+            self._centre[:] = self._mass_centre(slice(None))
 
     def after(self) -> TaskStep:
         task, everyone = self._task, slice(None)
         # A step leaves cfrc_ext alone; Gymnasium asks for it by this function, too.
         self._batch.apply("mj_rnePostConstraint")
+        self._restored, self._unknown = None, False
         centre = self._mass_centre(everyone)
         velocity = ((centre - self._centre) / self._seconds)[:, 0]
         self._centre = centre
@@ -299,7 +307,14 @@ class _HumanoidReader(Reader):
         return TaskStep(self._observe(everyone), rewards - (control + contact), ~healthy)
 
     def state(self) -> dict[str, np.ndarray]:
-        return {"centre": self._centre.copy()}
+        centre = {"centre": self._centre.copy()}
+        if self._batch.expanded("body_mass") is None:
+            return centre
+        positions = self._xipos if self._restored is None else self._restored
+        return {**centre, "positions": positions.copy()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         self._centre = state["centre"].copy()
+        found = state.get("positions")  # states of earlier versions have none
+        self._restored = None if found is None else found.copy()
+        self._unknown = found is None

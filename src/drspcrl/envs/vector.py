@@ -12,6 +12,7 @@ from drspcrl.envs import snapshot
 from drspcrl.envs.own import Factory, Guarded
 from drspcrl.envs.simulation import Fault, Simulation, SimulationStep
 from drspcrl.errors import InputError
+from drspcrl.perturbations.kernel import time_limit_of
 from drspcrl.physics.parameters import physics_of
 
 _LARGEST = float(np.finfo(np.float32).max)  # learners compute in single precision
@@ -48,6 +49,7 @@ class VectorSimulation(Simulation):
         # What is in other processes is out of reach.
         self._envs: Sequence[Guarded] = () if processes else self._vector.envs
         self.physics = None if processes else physics_of([env.unwrapped for env in self._envs])
+        self.time_limit = time_limit_of(self._envs[0]) if self._envs else None
         self.world_parameters = self._envs[0].declared_parameters() if self._envs else ()
         self.can_restore = bool(self._envs) and all(map(snapshot.can_be_saved, self._envs))
 

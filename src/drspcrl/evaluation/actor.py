@@ -166,7 +166,7 @@ class Actor:
     """
 
     def __init__(self, policy: Policy, deterministic: bool = True):
-        self._policy: Any = policy
+        self.policy: Any = policy
         self._predicts = _predicts(policy)
         self._deterministic = deterministic
         self._memory: dict[int, Any] = {}
@@ -188,6 +188,19 @@ class Actor:
                 "deterministic=…) or as policy(observations, deterministic=…, generator=…)"
             )
 
+    def asked(self, block: int, observations: np.ndarray, began: np.ndarray) -> Any:
+        """What the policy would answer, deterministically and without remembering it.
+
+        Args:
+            block: which simulations these are.
+            observations: [BLOCK, …].
+            began: which rows are at the first step of an episode, bool[BLOCK].
+        """
+        if not self._predicts:
+            return self.policy(observations)
+        kept = self._kept(block, began)
+        return self.policy.predict(observations, deterministic=True, **kept)[0]
+
     def __call__(
         self, block: int, observations: np.ndarray, began: np.ndarray, noise: BlockNoise
     ) -> Any:
@@ -200,15 +213,18 @@ class Actor:
             noise: Where a policy that samples gets its noise from.
         """
         if not self._predicts and self._deterministic:
-            return self._policy(observations)
+            return self.policy(observations)
         if not self._predicts:
-            return self._policy(observations, deterministic=False, generator=noise)
-        memory = self._memory.get(block)
-        kept = {} if memory is None else {"state": memory, "episode_start": began}
-        actions, self._memory[block] = self._policy.predict(
+            return self.policy(observations, deterministic=False, generator=noise)
+        kept = self._kept(block, began)
+        actions, self._memory[block] = self.policy.predict(
             observations, deterministic=self._deterministic, **kept
         )
         return actions
+
+    def _kept(self, block: int, began: np.ndarray) -> dict[str, Any]:
+        memory = self._memory.get(block)
+        return {} if memory is None else {"state": memory, "episode_start": began}
 
 
 def _predicts(policy: Any) -> bool:

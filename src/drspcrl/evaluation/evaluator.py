@@ -17,6 +17,7 @@ from drspcrl.envs import BatchEnv, make, task_names
 from drspcrl.envs.simulator import usable_cores
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import BLOCK, Actor, Policy
+from drspcrl.evaluation.attacking import check_observations, scale_of
 from drspcrl.evaluation.parallel import Progress, Show, progress
 from drspcrl.evaluation.rollout import Episode, Failure, Queue, Rollout
 from drspcrl.evaluation.suite import Row, Suite, load_suite
@@ -124,18 +125,60 @@ def evaluate_policies(
         raise InputError("there are no policies; give at least one, by name")
     actors = {name: Actor(policy, deterministic) for name, policy in policies.items()}
     playable, left_out = _playable(env, suite)
-    total = len(actors) * len(playable.rows) * episodes
+    plans = {name: _plan(name, policy, playable) for name, policy in policies.items()}
+    total = sum(len(plan.rows) for plan in plans.values()) * episodes
     batch = make(env, num_envs=_simulations(env, total, simulations, threads), threads=threads)
     try:
         request = {"episodes": int(episodes), "seed": int(seed), "deterministic": deterministic}
         info = record(batch, env, suite, left_out, **request, clip=clip)
+        scales = {}
+        if any(row.attack is not None for row in playable.rows):
+            check_observations(batch.observation_space)
+            for name, plan in plans.items():
+                scale, source = scale_of(policies[name], env, int(seed), clip, threads)
+                scales[name] = scale
+                plan.info["attack_scale"] = {"from": source, "scale": scale.tolist()}
         # One policy after another, so that few of them share a step and each ends early.
-        queue = Queue(tuple(actors), playable.rows, int(episodes))
-        played = Rollout(batch, actors, int(seed), clip).play(queue)
+        queue = Queue({name: plan.rows for name, plan in plans.items()}, int(episodes))
+        played = Rollout(batch, actors, int(seed), clip, scales).play(queue)
+        infos = {name: _info_of(info, plan) for name, plan in plans.items()}
         with progress(total, str(info["env"]), show) as advance:
-            yield from _outcomes(played, playable, int(episodes), info, advance)
+            yield from _outcomes(played, plans, int(episodes), infos, advance)
     finally:
         batch.close()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is played of a suite with one policy."""
+
+    rows: tuple[Row, ...]
+    left_out: Mapping[str, str]
+    info: dict[str, Any]
+
+
+def _plan(name: str, policy: Policy, suite: Suite) -> _Plan:
+    """Leave out the attacks that need what a policy has not.
+
+    Raises:
+        InputError: nothing is left.
+    """
+    rows, left_out = [], {}
+    for row in suite.rows:
+        missing = "" if row.attack is None else row.attack.missing(policy)
+        if missing:
+            left_out[row.label] = missing
+        else:
+            rows.append(row)
+    if not rows:
+        why = next(iter(left_out.values()))
+        raise InputError(f"suite {suite.name!r} has no setting for {name}: {why}")
+    return _Plan(tuple(rows), left_out, {})
+
+
+def _info_of(info: Mapping[str, Any], plan: _Plan) -> dict[str, Any]:
+    left_out = {**info.get("left_out", {}), **plan.left_out}
+    return {**info, **({"left_out": left_out} if left_out else {}), **plan.info}
 
 
 MOST = 2**32
@@ -190,7 +233,7 @@ def _playable(env: str | Callable[[], gymnasium.Env], suite: Suite) -> tuple[Sui
 def _missing(batch: BatchEnv, suite: Suite, row: Row) -> NotInTaskError | None:
     """What the task has not that a setting needs, None where it has all."""
     try:
-        batch.perturb([0], [row.parts])
+        batch.perturb([0], [row.simulated])
     except NotInTaskError as error:
         return error
     except InputError as error:
@@ -200,27 +243,31 @@ def _missing(batch: BatchEnv, suite: Suite, row: Row) -> NotInTaskError | None:
 
 def _outcomes(
     played: Iterator[Episode | Failure],
-    suite: Suite,
+    plans: Mapping[str, _Plan],
     episodes: int,
-    info: Mapping[str, Any],
+    infos: Mapping[str, Mapping[str, Any]],
     advance: Progress,
 ) -> Iterator[PolicyResult]:
     """Gather episodes, which end in any order, into tables in the order of the suite."""
-    position = {row.label: k for k, row in enumerate(suite.rows)}
-    whole = len(suite.rows) * episodes
+    positions = {
+        name: {row.label: k for k, row in enumerate(plan.rows)} for name, plan in plans.items()
+    }
     open_tables: dict[str, dict[int, Episode]] = {}
     for item in played:
+        policy = item.policy if isinstance(item, Failure) else item.job.policy
+        whole = len(positions[policy]) * episodes
         if isinstance(item, Failure):
             lost = whole - len(open_tables.pop(item.policy, {}))
             advance(0, lost)
             yield PolicyResult(item.policy, None, item.error)
             continue
-        own = open_tables.setdefault(item.job.policy, {})
-        own[position[item.job.row.label] * episodes + item.job.episode] = item
+        own = open_tables.setdefault(policy, {})
+        own[positions[policy][item.job.row.label] * episodes + item.job.episode] = item
         advance(item.length)
         if len(own) == whole:
-            finished = open_tables.pop(item.job.policy)
-            yield PolicyResult(item.job.policy, _table([finished[k] for k in range(whole)], info))
+            finished = open_tables.pop(policy)
+            table = _table([finished[k] for k in range(whole)], infos[policy])
+            yield PolicyResult(policy, table)
 
 
 def _table(episodes: list[Episode], info: Mapping[str, Any]) -> EvaluationTable:
@@ -229,6 +276,7 @@ def _table(episodes: list[Episode], info: Mapping[str, Any]) -> EvaluationTable:
     for episode in episodes:
         if np.isnan(episode.returns):
             lost[episode.job.row.label] = lost.get(episode.job.row.label, 0) + 1
+    faults = any(episode.job.row.onset is not None for episode in episodes)
     return EvaluationTable(
         perturbation=np.array([episode.job.row.perturbation for episode in episodes]),
         level=np.array([episode.job.row.level for episode in episodes]),
@@ -236,6 +284,7 @@ def _table(episodes: list[Episode], info: Mapping[str, Any]) -> EvaluationTable:
         returns=returns,
         length=np.array([episode.length for episode in episodes]),
         info={**info, "diverged": lost},
+        recovery=np.array([episode.recovery for episode in episodes]) if faults else None,
     )
 
 

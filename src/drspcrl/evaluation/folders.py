@@ -29,6 +29,8 @@ from drspcrl.evaluation.suite import Suite, load_suite
 from drspcrl.evaluation.table import EvaluationTable, read_info
 from drspcrl.files import read_bytes, remove_asides
 from drspcrl.named import import_trusted, refuse_imports
+from drspcrl.perturbations.attacks import CriticDescent
+from drspcrl.runfolder.critic import with_critic
 from drspcrl.runfolder.runs import Run, find_runs, read_run
 from drspcrl.runfolder.tables import DEFAULT_SUITE
 
@@ -230,6 +232,10 @@ def _prepare(
             asked = {**request, "settings": settings, "policy_sha256": digest}
             return kept_result(path, asked)
         policy = load(file) if source is None else named_policy(run, source, trust)
+        if any(
+            isinstance(row.attack, CriticDescent) for row in suite.for_task(run.environment).rows
+        ):
+            policy = with_critic(policy, folder)
     except InputError as error:
         return RunResult(folder, "skipped", str(error))
     told = file.relative_to(folder).as_posix() if source is None else source

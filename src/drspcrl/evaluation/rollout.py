@@ -22,6 +22,8 @@ from drspcrl.evaluation.actor import (
     checked,
     one_thread_each,
 )
+from drspcrl.evaluation.attacking import Attacker, Block
+from drspcrl.evaluation.recovery import RewardTrace, recovery
 from drspcrl.evaluation.suite import Row, episode_seed
 
 
@@ -46,18 +48,14 @@ class Queue:
     once, however few episodes each of them has.
 
     Args:
-        policies: Their names, in the order in which they are to be finished.
-        rows: Settings.
+        rows: Settings of each policy, by name, in the order in which they are to be finished.
         episodes: Episodes for each policy and setting.
     """
 
-    def __init__(self, policies: Sequence[str], rows: Sequence[Row], episodes: int):
+    def __init__(self, rows: Mapping[str, Sequence[Row]], episodes: int):
         self._given_up: set[str] = set()
-        self._policies = iter(policies)
+        self._policies = iter(rows)
         self._rows, self._episodes = rows, episodes
-        self._counts = [
-            sum(len(_episodes(slot, row, episodes)) for row in rows) for slot in range(BLOCK)
-        ]
         self._policy: str | None = None
         self._left = [0] * BLOCK
         self._waiting: list[Iterator[Job]] = []
@@ -80,10 +78,9 @@ class Queue:
         self._given_up.add(policy)
 
     def _begin(self, policy: str) -> None:
-        self._left = list(self._counts)
-        self._waiting = [
-            _of_slot(slot, policy, self._rows, self._episodes) for slot in range(BLOCK)
-        ]
+        rows, episodes, slots = self._rows[policy], self._episodes, range(BLOCK)
+        self._left = [sum(len(_episodes(slot, row, episodes)) for row in rows) for slot in slots]
+        self._waiting = [_of_slot(slot, policy, rows, episodes) for slot in slots]
 
 
 def _first_slot(row: Row) -> int:
@@ -103,11 +100,20 @@ def _of_slot(slot: int, policy: str, rows: Sequence[Row], episodes: int) -> Iter
 
 @dataclass(frozen=True)
 class Episode:
-    """How it went; the return of a simulation that diverged is nan."""
+    """How it went; the return of a simulation that diverged is nan.
+
+    Attributes:
+        job: Which episode.
+        returns: The sum of its rewards.
+        length: Its steps.
+        recovery: Steps until its return rate was back after a fault, see `recovery`; nan where
+            nothing can be said of it.
+    """
 
     job: Job
     returns: float
     length: int
+    recovery: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -126,9 +132,17 @@ class Rollout:
         actors: Policies by name.
         seed: The evaluation's seed.
         clip: Whether actions out of range are clipped instead of refused.
+        scales: For policies whose observations are attacked what those are normalised by, [O].
     """
 
-    def __init__(self, env: BatchEnv, actors: Mapping[str, Actor], seed: int, clip: bool):
+    def __init__(
+        self,
+        env: BatchEnv,
+        actors: Mapping[str, Actor],
+        seed: int,
+        clip: bool,
+        scales: Mapping[str, np.ndarray] | None = None,
+    ):
         self._env, self._actors, self._seed, self._clip = env, actors, seed, clip
         self._jobs: list[Job | None] = [None] * env.num_envs
         # Where a simulation's observation stands when its policy is called: in which of the calls
@@ -139,6 +153,8 @@ class Rollout:
         self._lengths = np.zeros(env.num_envs, np.int64)
         self._observation = np.zeros((0, *env.observation_space.shape))
         self._noise = EpisodeNoise(env.num_envs, env.action_space.shape)
+        self._trace = RewardTrace(env.num_envs)
+        self._attacker = Attacker(actors, scales or {}, env.num_envs, env.action_space)
         self._one_thread_each = one_thread_each()
 
     def play(self, queue: Queue) -> Iterator[Episode | Failure]:
@@ -155,13 +171,22 @@ class Rollout:
                 self._jobs[i] = None
             step = self._env.step(actions)
             self._returns += np.where(step.diverged, np.nan, step.reward)
+            traced = [i for i, job in enumerate(self._jobs) if job and job.row.onset is not None]
+            self._trace.add(np.array(traced, int), self._lengths[traced], step.reward[traced])
             self._lengths += 1
             self._observation = step.observation
             for i in np.flatnonzero(step.ended).tolist():
                 if job := self._jobs[i]:
-                    yield Episode(job, float(self._returns[i]), int(self._lengths[i]))
+                    yield self._episode(i, job, bool(step.terminated[i]))
                     free.append(i)
             self._replace(free, queue)
+
+    def _episode(self, simulation: int, job: Job, ended: bool) -> Episode:
+        returns, length = float(self._returns[simulation]), int(self._lengths[simulation])
+        if job.row.onset is None or np.isnan(returns):
+            return Episode(job, returns, length)
+        rewards = self._trace.of(simulation, length)
+        return Episode(job, returns, length, recovery(rewards, job.row.onset, ended=ended))
 
     def _replace(self, simulations: Sequence[int], queue: Queue) -> None:
         """Give simulations their next episodes, as long as there are any."""
@@ -188,8 +213,9 @@ class Rollout:
         jobs = [job for i in simulations if (job := self._jobs[i])]
         seeds = [episode_seed(self._seed, job.row.parts, job.episode) for job in jobs]
         self._lengths[simulations] = 0
-        self._env.perturb(simulations, [job.row.parts for job in jobs])
+        self._env.perturb(simulations, [job.row.simulated for job in jobs])
         self._noise.begin(simulations, seeds)
+        self._attacker.begin(simulations.tolist(), [job.row for job in jobs], seeds)
         first = self._env.reset(simulations, seeds=seeds)
         for i, fault in self._env.take_faults().items():
             if fault.starting and i in simulations:
@@ -233,6 +259,7 @@ class Rollout:
         began[slots] = self._lengths[simulations] == 0
         noise = self._noise.of(simulations, slots)
         try:
+            seen = self._attacker.shown(policy, Block(block, seen, began), simulations, slots)
             answer = self._actors[policy](block, seen, began, noise)
             return checked(answer, slots, BLOCK, self._env.action_space, self._clip)
         except ActionError as error:

@@ -18,9 +18,13 @@ from drspcrl.errors import InputError
 from drspcrl.files import read_text
 from drspcrl.named import refuse_imports
 from drspcrl.perturbations import Perturbation, Setting, as_parts, grid, label, parse, values
+from drspcrl.perturbations.attacks import Attack
 from drspcrl.perturbations.setting import MOST_POINTS
 from drspcrl.reading import MOST_YAML, parse_yaml
 from drspcrl.registry import Entry, Registry
+
+OTHERS = "others"
+"""In a suite's tasks: all that are not named."""
 
 Statistic = Literal["mean", "worst"]
 """What sums a suite up: the mean over its perturbed settings, or the worst of their means."""
@@ -35,11 +39,24 @@ class Row:
             combination all of it but the last level, `scale[mass]=2,scale[friction]`.
         level: The table's column `level`, the level of the last perturbation; 0 for `none`.
         parts: The perturbations, innermost first.
+        onset: The step at which the first fault among them begins, None where none does. Of the
+            nominal setting of a suite with faults that of its earliest one, as a control.
     """
 
     perturbation: str
     level: float
     parts: tuple[Perturbation, ...]
+    onset: int | None = None
+
+    @property
+    def attack(self) -> Attack | None:
+        """What changes the observations that the policy sees, None where nothing does."""
+        return self.parts[-1].attack if self.parts else None
+
+    @property
+    def simulated(self) -> tuple[Perturbation, ...]:
+        """The perturbations that the environment knows of."""
+        return self.parts if self.attack is None else self.parts[:-1]
 
     @property
     def label(self) -> str:
@@ -56,7 +73,8 @@ class Suite:
         settings: Each None (nominal), a `Perturbation`, or a tuple of them, innermost first.
         description: A line for people.
         statistic: What sums it up, `mean` or `worst`.
-        tasks: Further settings of single tasks, of a suite that has others for each.
+        tasks: Further settings of single tasks, of a suite that has others for each; those of
+            `others` are for every task that is not named.
 
     Raises:
         InputError: A name that cannot be a file name, no settings, or one that is there twice.
@@ -89,6 +107,11 @@ class Suite:
         seen: set[str] = set()
         for setting in settings:
             name = label(as_parts(setting))
+            if any(part.attack is not None for part in as_parts(setting)[:-1]):
+                raise InputError(
+                    f"suite {shown(self.name)} has {name}; an attack is on what the policy sees, "
+                    "so it comes last, and once"
+                )
             if name in seen:
                 raise InputError(f"suite {shown(self.name)} has {name} twice; keep one of them")
             seen.add(name)
@@ -102,17 +125,21 @@ class Suite:
         if not self.tasks:
             return self
         task = env.removesuffix("-v5") if isinstance(env, str) else ""
-        if task not in self.tasks:
+        own = self.tasks.get(task, self.tasks.get(OTHERS))
+        if own is None:
             raise InputError(
                 f"suite {self.name!r} is of {', '.join(self.tasks)} and has nothing for "
                 f"{shown(env if isinstance(env, str) else type(env).__name__)}; take another suite"
             )
-        return replace(self, settings=(*self.settings, *self.tasks[task]), tasks={})
+        return replace(self, settings=(*self.settings, *own), tasks={})
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """The settings with the names they have in tables."""
-        return tuple(_row(as_parts(setting)) for setting in self.settings)
+        rows = [_row(as_parts(setting)) for setting in self.settings]
+        onsets = [row.onset for row in rows if row.onset is not None]
+        control = min(onsets, default=None)
+        return tuple(row if row.parts else replace(row, onset=control) for row in rows)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -152,7 +179,8 @@ def _row(parts: tuple[Perturbation, ...]) -> Row:
         return Row("none", 0.0, ())
     *inner, last = parts
     before = f"{label(inner)}," if inner else ""
-    return Row(f"{before}{last.kind}", float(last.level), parts)
+    onsets = [part.onset for part in parts if part.onset is not None]
+    return Row(f"{before}{last.kind}", float(last.level), parts, min(onsets, default=None))
 
 
 _FORMS = (

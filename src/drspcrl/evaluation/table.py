@@ -15,7 +15,7 @@ from drspcrl.errors import InputError
 from drspcrl.files import read_text, write_durably
 from drspcrl.perturbations.setting import number
 from drspcrl.reading import MOST_JSON, parse_json
-from drspcrl.runfolder.tables import EVALUATION_COLUMNS, read_evaluation
+from drspcrl.runfolder.tables import EVALUATION_COLUMNS, RECOVERY, read_evaluation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,12 @@ class Summary(NamedTuple):
     length: float
     episodes: int
     diverged: int
+    faulty: int = 0
+    """Episodes that a fault reached, and of which its recovery can be said."""
+    recovered: int = 0
+    """Those whose return rate came back."""
+    recovery: float = np.nan
+    """Median steps until then, over all that a fault reached; inf where most did not recover."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +55,8 @@ class EvaluationTable:
             is called `return`, as in `table["return"]`.
         length: Steps; int[rows].
         info: What the table was made with: environment, suite, seed, versions, physics parameters.
+        recovery: Steps until the return rate was back after a fault, see
+            `drspcrl.evaluation.recovery`; float[rows], None for a suite without faults.
     """
 
     perturbation: np.ndarray
@@ -57,6 +65,12 @@ class EvaluationTable:
     returns: np.ndarray
     length: np.ndarray
     info: Mapping[str, Any] = field(default_factory=dict)
+    recovery: np.ndarray | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, as in CSV files."""
+        return EVALUATION_COLUMNS if self.recovery is None else (*EVALUATION_COLUMNS, RECOVERY)
 
     @property
     def diverged(self) -> np.ndarray:
@@ -68,8 +82,8 @@ class EvaluationTable:
 
     def __getitem__(self, column: str) -> np.ndarray:
         """A column by the name it has in CSV files."""
-        if column not in EVALUATION_COLUMNS:
-            raise KeyError(f"{column!r} is no column; choose from {', '.join(EVALUATION_COLUMNS)}")
+        if column not in self.columns:
+            raise KeyError(f"{column!r} is no column; choose from {', '.join(self.columns)}")
         return self.returns if column == "return" else getattr(self, column)
 
     @property
@@ -96,7 +110,14 @@ class EvaluationTable:
         std = float(np.std(kept, ddof=1)) if len(kept) > 1 else np.nan
         length = float(np.mean(self.length[rows]))
         lost = int(self.diverged[rows].sum())
-        return Summary(perturbation, level, mean, std, length, len(rows), lost)
+        found = Summary(perturbation, level, mean, std, length, len(rows), lost)
+        if self.recovery is None:
+            return found
+        steps = self.recovery[rows]
+        steps = np.sort(steps[~np.isnan(steps)])
+        middle = float(steps[len(steps) // 2]) if len(steps) else np.nan
+        back = int(np.isfinite(steps).sum())
+        return found._replace(faulty=len(steps), recovered=back, recovery=middle)
 
     @property
     def statistic(self) -> str:
@@ -135,11 +156,14 @@ class EvaluationTable:
         return [*(s for s in found if s.perturbation == "none"), *self._ranked()[:_WORST_SHOWN]]
 
     def __str__(self) -> str:
-        lines = [("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")]
+        heads = ("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")
+        faults = ("recovered", "recovery") if self.recovery is not None else ()
+        lines = [(*heads, *faults)]
         for s in self._shown():
             numbers = (f"{s.mean:.1f}", f"{s.std:.1f}", f"{s.length:.0f}")
             counts = (str(s.episodes), str(s.diverged))
-            lines.append((s.perturbation, number(s.level), *numbers, *counts))
+            back = (f"{s.recovered}/{s.faulty}", f"{s.recovery:.0f}") if faults else ()
+            lines.append((s.perturbation, number(s.level), *numbers, *counts, *back))
         first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
         rows = [
             f"{name:<{first}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(rest, others, strict=True))
@@ -158,13 +182,14 @@ class EvaluationTable:
             raise InputError(f"the table's path is {path}; it must end in .csv")
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(EVALUATION_COLUMNS)
+        writer.writerow(self.columns)
         columns = (
             self.perturbation.tolist(),
             map(number, self.level.tolist()),
             self.episode.tolist(),
             map(number, self.returns.tolist()),
             self.length.tolist(),
+            *([] if self.recovery is None else [map(_steps, self.recovery.tolist())]),
         )
         writer.writerows(zip(*columns, strict=True))
         if self.info:
@@ -185,7 +210,10 @@ class EvaluationTable:
             raise InputError(f"{Path(path).name} is damaged: episode and length are whole numbers")
         episode, length = (column.astype(np.int64) for column in whole)
         info = read_info(path)
-        return cls(found.perturbation, found.level, episode, found.returns, length, info)
+        return cls(
+            *(found.perturbation, found.level, episode, found.returns, length, info),
+            recovery=found.recovery,
+        )
 
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame.
@@ -197,7 +225,12 @@ class EvaluationTable:
             import pandas as pd
         except ImportError:
             raise InputError("to_pandas() needs pandas; install it: pip install pandas") from None
-        return pd.DataFrame({name: self[name] for name in EVALUATION_COLUMNS})
+        return pd.DataFrame({name: self[name] for name in self.columns})
+
+
+def _steps(recovery: float) -> str:
+    """A field of the column: empty where nothing can be said."""
+    return "" if np.isnan(recovery) else number(recovery)
 
 
 def read_info(path: str | Path) -> dict[str, Any]:

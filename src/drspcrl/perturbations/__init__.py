@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 # An environment loads the kinds that it has.
 _EXPORTS = {
     "PERTURBATIONS": "drspcrl.perturbations.registry",
+    "ActionAttack": "drspcrl.perturbations.attacks",
     "ActionDelay": "drspcrl.perturbations.action",
     "ActionNoise": "drspcrl.perturbations.action",
+    "AuthorityLoss": "drspcrl.perturbations.faults",
+    "CriticAttack": "drspcrl.perturbations.attacks",
+    "DeadSensor": "drspcrl.perturbations.faults",
     "ExternalPush": "drspcrl.perturbations.forces",
     "Gusts": "drspcrl.perturbations.forces",
     "ObservationBias": "drspcrl.perturbations.observation",
@@ -17,8 +21,12 @@ _EXPORTS = {
     "PerturbationWrapper": "drspcrl.perturbations.wrapper",
     "PhysicsNoise": "drspcrl.perturbations.physics",
     "PhysicsScale": "drspcrl.perturbations.physics",
+    "PhysicsShift": "drspcrl.perturbations.faults",
     "PhysicsValue": "drspcrl.perturbations.physics",
+    "QueryAttack": "drspcrl.perturbations.attacks",
+    "RandomAttack": "drspcrl.perturbations.attacks",
     "Setting": "drspcrl.perturbations.setting",
+    "StuckJoint": "drspcrl.perturbations.faults",
     "as_parts": "drspcrl.perturbations.setting",
     "grid": "drspcrl.perturbations.setting",
     "label": "drspcrl.perturbations.setting",
@@ -30,8 +38,12 @@ _EXPORTS = {
 
 __all__ = [
     "PERTURBATIONS",
+    "ActionAttack",
     "ActionDelay",
     "ActionNoise",
+    "AuthorityLoss",
+    "CriticAttack",
+    "DeadSensor",
     "ExternalPush",
     "Gusts",
     "ObservationBias",
@@ -41,8 +53,12 @@ __all__ = [
     "PerturbationWrapper",
     "PhysicsNoise",
     "PhysicsScale",
+    "PhysicsShift",
     "PhysicsValue",
+    "QueryAttack",
+    "RandomAttack",
     "Setting",
+    "StuckJoint",
     "as_parts",
     "grid",
     "label",
@@ -54,6 +70,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from drspcrl.perturbations.action import ActionDelay, ActionNoise
+    from drspcrl.perturbations.attacks import (
+        ActionAttack,
+        CriticAttack,
+        QueryAttack,
+        RandomAttack,
+    )
+    from drspcrl.perturbations.faults import AuthorityLoss, DeadSensor, PhysicsShift, StuckJoint
     from drspcrl.perturbations.forces import ExternalPush, Gusts
     from drspcrl.perturbations.observation import (
         ObservationBias,

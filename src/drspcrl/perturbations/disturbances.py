@@ -59,6 +59,7 @@ class Disturbances:
         if joining.size:
             kernel.seed(joining, [self._sequences[i] for i in joining], key[1])
         for i, part in rows.items():
+            kernel.check_task(part.level)
             kernel.levels[i] = part.level
         self._members[key] = np.union1d(np.setdiff1d(members, leaving), joining).astype(int)
 

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
+from gymnasium.wrappers import TimeLimit
 
 from drspcrl.display import shown
 from drspcrl.errors import InputError
@@ -35,12 +37,21 @@ class NotInTaskError(InputError):
 
 @dataclass(frozen=True)
 class Context:
-    """What a kernel may know about the environments it acts in."""
+    """What a kernel may know about the environments it acts in.
+
+    Attributes:
+        num_envs: how many there are.
+        observation_space: space of one observation.
+        action_space: space of one action.
+        physics: handle on the physics parameters, None where the task has none.
+        time_limit: steps after which an episode is over at the latest, None if unknown.
+    """
 
     num_envs: int
     observation_space: Box
     action_space: Box
     physics: Physics | None
+    time_limit: int | None = None
 
 
 class Kernel:
@@ -68,6 +79,10 @@ class Kernel:
     def check_level(cls, level: float) -> None:
         """Raise an `InputError` if the level is not one of this kind's."""
         raise NotImplementedError
+
+    def check_task(self, level: float) -> None:
+        """Raise an `InputError` if the level is not one for this task."""
+        return
 
     def seed(
         self, ids: np.ndarray, sequences: Sequence[np.random.SeedSequence], occurrence: int
@@ -116,6 +131,15 @@ class Kernel:
     def memory(self) -> dict[str, np.ndarray]:
         """The arrays that carry over from step to step, to be saved and written back in place."""
         return {}
+
+
+def time_limit_of(env: gymnasium.Env) -> int | None:
+    """Steps after which a `TimeLimit` around an environment ends an episode, None without one."""
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, TimeLimit):
+            return int(env._max_episode_steps)
+        env = env.env
+    return None
 
 
 def check_range(what: str, level: float, low: float, high: float, *, closed: bool = True) -> None:

@@ -34,6 +34,30 @@ PERTURBATIONS = Registry(
         "observation_bias": Entry(
             f"{_ROOM}.observation:ObservationBias", "Sensor bias", "a constant error per reading"
         ),
+        "stuck_joint": Entry(
+            f"{_ROOM}.faults:StuckJoint", "Stuck joints", "joints that lock in mid-episode"
+        ),
+        "dead_sensor": Entry(
+            f"{_ROOM}.faults:DeadSensor", "Dead sensors", "readings that freeze in mid-episode"
+        ),
+        "authority_loss": Entry(
+            f"{_ROOM}.faults:AuthorityLoss", "Authority loss", "weak motors from mid-episode on"
+        ),
+        "physics_shift": Entry(
+            f"{_ROOM}.faults:PhysicsShift", "Physics shift", "physics that changes in mid-episode"
+        ),
+        "random_attack": Entry(
+            f"{_ROOM}.attacks:RandomAttack", "Uniform noise, ε", "attack: uniform noise, a baseline"
+        ),
+        "action_attack": Entry(
+            f"{_ROOM}.attacks:ActionAttack", "Action attack, ε", "attack: by the policy's gradient"
+        ),
+        "critic_attack": Entry(
+            f"{_ROOM}.attacks:CriticAttack", "Critic attack, ε", "attack: by the critic's gradient"
+        ),
+        "query_attack": Entry(
+            f"{_ROOM}.attacks:QueryAttack", "Query attack, ε", "attack: by asking the policy alone"
+        ),
     },
 )
 """Names in suites, in tables and on the command line; one's own kind is `module:Class`."""

@@ -8,7 +8,7 @@ from functools import cache
 from inspect import Parameter, signature
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
@@ -18,6 +18,9 @@ from drspcrl.named import refuse_imports
 from drspcrl.perturbations.registry import PERTURBATIONS
 from drspcrl.perturbations.wrapper import PerturbationWrapper
 from drspcrl.reading import parse_json
+
+if TYPE_CHECKING:
+    from drspcrl.perturbations.attacks import Attack
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,23 @@ class Perturbation:
                 f"perturbation {self.name!r} got settings {shown(sorted(self.settings))}; it takes "
                 f"{sorted(parameters) or 'none'}, of which {sorted(required) or 'none'} are needed"
             )
+        _ = self.attack  # refuses settings of an attack, which nothing else is made with
 
     @property
     def wrapper(self) -> type[PerturbationWrapper]:
         """The Gymnasium wrapper of this kind."""
         return _wrapper_class(self.name)
+
+    @property
+    def attack(self) -> "Attack | None":
+        """What it does to the observations that a policy sees, None where it is no attack."""
+        make = getattr(self.wrapper, "Attack", None)
+        return None if make is None else make(**self.settings)
+
+    @property
+    def onset(self) -> int | None:
+        """The step of an episode at which it begins to act; None where it always does."""
+        return self.record()["settings"].get("onset")
 
     @property
     def kind(self) -> str:

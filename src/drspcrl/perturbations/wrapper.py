@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
 from drspcrl.errors import InputError
-from drspcrl.perturbations.kernel import Context, Kernel
+from drspcrl.perturbations.kernel import Context, Kernel, time_limit_of
 from drspcrl.physics.parameters import Physics, physics_of
 
 _ONE = np.zeros(1, int)
@@ -47,8 +47,10 @@ class PerturbationWrapper(gymnasium.Wrapper, RecordConstructorArgs):
         self.Kernel.check_level(level)
         below = _wrappers_below(env)
         self._occurrence = sum(type(wrapper) is type(self) for wrapper in below)
-        context = Context(1, _box(env, "observation"), _box(env, "action"), _physics(env))
+        spaces = _box(env, "observation"), _box(env, "action")
+        context = Context(1, *spaces, _physics(env), time_limit_of(env))
         self._kernel = self.Kernel(context, layer=f"{len(below):02d}", **settings)
+        self._kernel.check_task(level)
         self._kernel.levels[:] = level
         self._seeded = False
         if self.Kernel.leaves_observation_space and level != self.Kernel.nominal:

@@ -16,6 +16,13 @@ from drspcrl.physics.backends import Backend, ModelsBackend
 from drspcrl.physics.components import components_of, field_of
 
 STANDARD_GRAVITY = 9.80665
+_HOLDS = 1e6
+"""Dry friction of a locked joint in N·m (or N): more than any robot's motor has."""
+_STIFF = (0.9999, 0.9999)
+"""How much of a locked joint's motion MuJoCo's soft constraint takes away."""
+_HINGE_AND_SLIDE = (3, 2)  # of MuJoCo's mjtJoint
+_ON_JOINT = 0  # of its mjtTrn
+_LOCK_FIELDS = ("dof_frictionloss", "dof_solref", "dof_solimp")
 
 
 class Physics:
@@ -40,6 +47,7 @@ class Physics:
         }
         self._layers: dict[str, np.ndarray] = {}
         self._values: dict[str, np.ndarray] = {}
+        self._locks: dict[str, np.ndarray] = {}
         self._written: set[str] = set()
         self._valued: set[str] = set()
 
@@ -159,6 +167,61 @@ class Physics:
                 self._backend.write(field, ids, np.where(np.isnan(alone), scaled, alone))
                 self._valued.add(field)
 
+    def joints(self, names: Sequence[str] | None = None) -> list[int]:
+        """The indices of hinges and slides by name; without names those that a motor drives.
+
+        Raises:
+            InputError: a name that is not there, or twice.
+        """
+        model = self._backend.model
+        movable = [j for j in range(model.njnt) if model.jnt_type[j] in _HINGE_AND_SLIDE]
+        if names is None:
+            on_joints = model.actuator_trntype == _ON_JOINT
+            driven = set(model.actuator_trnid[on_joints, 0].tolist())
+            return [j for j in movable if j in driven]
+        known = {model.joint(j).name: j for j in movable if model.joint(j).name}
+        listed = [names] if isinstance(names, str) else list(names)
+        for name in listed:
+            if name not in known:
+                raise InputError(
+                    f"joint {shown(name)} is not in this task; choose from {', '.join(known)}"
+                )
+        if not listed or len(set(listed)) != len(listed):
+            raise InputError(f"joints are {shown(listed)}; give some of {', '.join(known)}, once")
+        return [known[name] for name in listed]
+
+    def lock(
+        self, ids: np.ndarray, joints: np.ndarray, locked: np.ndarray, layer: str = CALLER
+    ) -> None:
+        """Let joints hold the positions that they have, by dry friction, or move again.
+
+        Args:
+            ids: simulations.
+            joints: indices of joints, as `joints` gives them.
+            locked: which of them are to be locked, bool [len(ids), len(joints)].
+            layer: whose locks these are; a joint moves where no layer locks it.
+        """
+        model = self._backend.model
+        if layer not in self._locks:
+            if not locked.any():
+                return
+            self._locks[layer] = np.zeros((self._backend.num_envs, model.nv), bool)
+        self._locks[layer][np.ix_(ids, model.jnt_dofadr[joints])] = locked
+        self._write_locks(np.asarray(ids))
+
+    def _write_locks(self, ids: np.ndarray) -> None:
+        model = self._backend.model
+        locked = np.zeros((len(ids), model.nv), bool)
+        for own in self._locks.values():
+            locked |= own[ids]
+        held = {field: field_of(model, field).copy() for field in _LOCK_FIELDS}
+        held["dof_frictionloss"][:] = _HOLDS
+        held["dof_solref"][:] = 2.0 * model.opt.timestep, 1.0
+        held["dof_solimp"][:, :2] = _STIFF
+        for field, values in held.items():
+            mask = locked.reshape(*locked.shape, *[1] * (values.ndim - 1))
+            self._backend.write(field, ids, np.where(mask, values, field_of(model, field)))
+
     def body(self, name: str | None) -> int:
         """The index of a body; without a name the first one that moves."""
         model = self._backend.model
@@ -181,25 +244,29 @@ class Physics:
 
     def verify(self) -> None:
         """Raise an `InputError` if an environment no longer simulates the model written to."""
-        if self._written or self._valued:
+        if self._written or self._valued or self._locks:
             self._backend.verify()
 
     def state(self) -> dict[str, np.ndarray]:
         """All layers."""
         layers = {f"layer/{name}": scales.copy() for name, scales in self._layers.items()}
-        return layers | {f"value/{name}": own.copy() for name, own in self._values.items()}
+        layers |= {f"value/{name}": own.copy() for name, own in self._values.items()}
+        return layers | {f"lock/{name}": own.copy() for name, own in self._locks.items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to the layers of a `state()`."""
-        self._layers, self._values = (
+        had_locks = bool(self._locks)
+        self._layers, self._values, self._locks = (
             {
                 key.removeprefix(kind): own.copy()
                 for key, own in state.items()
                 if key.startswith(kind)
             }
-            for kind in ("layer/", "value/")
+            for kind in ("layer/", "value/", "lock/")
         )
         self._write(np.arange(self._backend.num_envs))
+        if had_locks or self._locks:
+            self._write_locks(np.arange(self._backend.num_envs))
 
 
 def physics_of(bases: Sequence[Any]) -> Physics | None:

@@ -20,6 +20,8 @@ from drspcrl.errors import InputError
 
 DEFAULT_SUITE = "paper"
 EVALUATION_COLUMNS = ("perturbation", "level", "episode", "return", "length")
+RECOVERY = "recovery"
+"""A further column of evaluations with faults."""
 SUFFIX = ".xz"
 MAX_BYTES = 64 * 2**20
 """The most that a packed file may unfold to; a table of a million episodes has 40 MB."""
@@ -53,6 +55,8 @@ class Evaluation:
     """Mean return of random actions and its episodes, where it was measured with the table."""
     statistic: str = "mean"
     """What sums it up: `mean` over perturbed settings, or the `worst` of their means."""
+    recovery: np.ndarray | None = None
+    """Steps until the return rate was back after a fault, where the suite has faults."""
 
 
 def pack(text: str) -> bytes:
@@ -129,7 +133,12 @@ def read_evaluation(path: str | Path) -> Evaluation:
     level, episode, returns, length = (
         numbers(columns[name], path.name, name) for name in EVALUATION_COLUMNS[1:]
     )
-    return Evaluation(np.array(columns["perturbation"], str), level, episode, returns, length)
+    recovery = None
+    if RECOVERY in columns:
+        recovery = numbers(columns[RECOVERY], path.name, RECOVERY)
+    return Evaluation(
+        np.array(columns["perturbation"], str), level, episode, returns, length, recovery=recovery
+    )
 
 
 def parse_csv(path: Path, text: str) -> tuple[list[str], list[list[str]]]:

@@ -17,7 +17,7 @@ from drspcrl.policy import POLICY_FILE
 from drspcrl.reading import MOST_JSON, MOST_YAML, parse_json
 from drspcrl.runfolder import tables
 from drspcrl.runfolder.runs import Run
-from drspcrl.runfolder.tables import DEFAULT_SUITE, EVALUATION_COLUMNS, Evaluation
+from drspcrl.runfolder.tables import DEFAULT_SUITE, EVALUATION_COLUMNS, RECOVERY, Evaluation
 
 METRICS = ("step", "episode_return", "epsilon", "beta")
 WORLD_METRICS = (
@@ -103,7 +103,10 @@ def _evaluation_text(evaluation: Evaluation) -> str:
         evaluation.length,
     )
     forms = {"perturbation": str, "return": f"{{:.{RETURN_DECIMALS}f}}".format}
-    return _table(dict(zip(EVALUATION_COLUMNS, columns, strict=True)), forms, "{:.9g}".format)
+    named = dict(zip(EVALUATION_COLUMNS, columns, strict=True))
+    if evaluation.recovery is not None:
+        named[RECOVERY] = evaluation.recovery
+    return _table(named, forms, "{:.9g}".format)
 
 
 def _table(
