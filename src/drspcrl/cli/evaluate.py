@@ -32,7 +32,8 @@ class Evaluate:
     episodes: int = 100
     """Episodes for each setting."""
     suite: str = "paper"
-    """paper, quick, noise, beyond, mass_friction, m2td3-2, m2td3-3, or the path of a YAML file."""
+    """paper, quick, noise, beyond, attacks, faults, mass_friction, m2td3-2, m2td3-3, or the path of
+    a YAML file."""
     seed: int = 0
     """Where all randomness comes from; the same for every run."""
     policy: str = "last"
