@@ -94,7 +94,7 @@ def _cell(summary: Summary) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--episodes", type=int, default=20)
     options = parser.parse_args()

@@ -322,7 +322,11 @@ def _assemble(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) ->
                 for i in range(count)
             ),
             observation_clip=float(metadata["observation_clip"]),
-            **{name: tensors[name] for name in _VECTORS},
+            action_low=tensors["action_low"],
+            action_high=tensors["action_high"],
+            observation_mean=tensors["observation_mean"],
+            observation_scale=tensors["observation_scale"],
+            noise_log_std=tensors["noise_log_std"],
         )
     except KeyError as error:
         raise InputError(f"it has no {error.args[0]}") from None

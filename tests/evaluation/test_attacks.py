@@ -43,7 +43,7 @@ def test_a_result_depends_neither_on_the_batch_nor_on_threads():
         evaluate(SCALED, "Hopper", SUITE, 5, simulations=n, threads=threads, show=None)
         for n, threads in ((20, 2), (3, 1))
     ]
-    np.testing.assert_array_equal(*(table.returns for table in tables))
+    np.testing.assert_array_equal(tables[0].returns, tables[1].returns)
     assert len(set(tables[0].returns)) == 20
     alone = Suite("alone", [parse("action_attack=0.2")])
     table = evaluate(SCALED, "Hopper", alone, 5, show=None)
@@ -116,7 +116,11 @@ class Remembering:
         self.longest = 0
 
     def predict(self, observation, state=None, episode_start=None, deterministic=True):
-        count = np.zeros(len(observation)) if state is None else np.where(episode_start, 0, state)
+        count = (
+            np.zeros(len(observation))
+            if state is None
+            else np.where(np.asarray(episode_start), 0, state)
+        )
         self.longest = max(self.longest, int(count.max()) + 1)
         action = 0.1 * np.tanh(observation[:, :3]) + 0.0 * count[:, None]
         return action.astype(np.float32), count + 1

@@ -158,7 +158,7 @@ class EvaluationTable:
     def __str__(self) -> str:
         heads = ("perturbation", "level", "mean return", "std", "length", "episodes", "diverged")
         faults = ("recovered", "recovery") if self.recovery is not None else ()
-        lines = [(*heads, *faults)]
+        lines: list[tuple[str, ...]] = [(*heads, *faults)]
         for s in self._shown():
             numbers = (f"{s.mean:.1f}", f"{s.std:.1f}", f"{s.length:.0f}")
             counts = (str(s.episodes), str(s.diverged))

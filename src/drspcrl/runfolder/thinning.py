@@ -103,7 +103,7 @@ def _evaluation_text(evaluation: Evaluation) -> str:
         evaluation.length,
     )
     forms = {"perturbation": str, "return": f"{{:.{RETURN_DECIMALS}f}}".format}
-    named = dict(zip(EVALUATION_COLUMNS, columns, strict=True))
+    named: dict[str, np.ndarray] = dict(zip(EVALUATION_COLUMNS, columns, strict=True))
     if evaluation.recovery is not None:
         named[RECOVERY] = evaluation.recovery
     return _table(named, forms, "{:.9g}".format)
