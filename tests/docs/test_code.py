@@ -127,14 +127,14 @@ SMALLER = {
     "guides/evaluation.md": {"episodes=100": "episodes=1"},
     "guides/grids.md": {'"quick"': '"tiny.yaml"'},
     "guides/resume.md": {"2_000_000": "240"},
-    "guides/stress.md": {"limit=0.8": "limit=0.8, budget=200, episodes=1"},
+    "guides/stress.md": {"limit=0.8": "limit=0.8, budget=340, episodes=1"},
     "guides/training.md": {
         "(0, 1, 2)": "(0,), steps=160, settings=" + repr(TINY),
         '("self_paced",)': '("self_paced",), steps=160, settings=' + repr(TINY),
     },
     "start/first_run.md": {"60_000": "2048", "episodes=10": "episodes=1"},
     "README.md": {"200_000": "2048", "episodes=50": "episodes=1"},
-    WHOLE: {"--steps 50000": "--steps 2048", "--plot": "--plot --budget 400 --episodes 2"},
+    WHOLE: {"--steps 50000": "--steps 2048", "--plot": "--plot --budget 480 --episodes 2"},
 }
 
 

@@ -343,7 +343,7 @@ def test_evaluate_and_stress_on_a_cluster(straight, carried, tmp_path, capfd):
     assert main([*evaluate, *cluster]) == 0
     assert capfd.readouterr().out.count("kept /") == 4
     run = sorted(runs.glob("*/*-s3"))[0]
-    asked = ["stress", str(run), "--budget", "300", "--parameters", "sensor", "--episodes", "2"]
+    asked = ["stress", str(run), "--budget", "400", "--parameters", "sensor", "--episodes", "2"]
     found = []
     for name, options in {"here": [], "there": cluster}.items():
         code = main([*asked, "--out", str(tmp_path / name), *options])

@@ -67,7 +67,7 @@ def stressed() -> dict:
 
     return stress(
         spiral.act, spiral.Spiral, spiral.WORLDS, limit=0.0,
-        parameters=["gain", "twist"], budget=200, episodes=1, show=None,
+        parameters=["gain", "twist"], budget=320, episodes=1, show=None,
     ).record()  # fmt: skip
 
 

@@ -256,9 +256,12 @@ def test_methods_are_told_in_words(own_visit):
 def test_where_policies_break(own_visit):
     cells = own_visit.page.locator("#stress-table tbody tr td:first-child").all_inner_texts()
     assert cells == ["Tank-v0, SAC, Vanilla, seed 0", "Tank-v0, SAC, Self-Paced, seed 1"]
-    assert own_visit.count("#stress-table th[scope=col]") == 7
+    assert own_visit.count("#stress-table th[scope=col]") == 8
     assert "twist" in own_visit.text("#stress-table tbody")
     assert own_visit.text("#stress .links").endswith("CSV MD TEX")
+    # Nothing is cut off: the worst world's return is the last column.
+    scroll = own_visit.page.locator("#stress .scroll")
+    assert scroll.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def test_the_price_where_there_is_one(own_visit):
