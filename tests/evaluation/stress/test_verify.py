@@ -8,7 +8,7 @@ from drspcrl.errors import InputError
 from drspcrl.evaluation.stress import search_worlds, stress
 from drspcrl.evaluation.stress.ledger import Ledger
 from drspcrl.evaluation.stress.search import Side
-from drspcrl.evaluation.stress.verify import Verifier, verify
+from drspcrl.evaluation.stress.verify import LEAST_COST, Verifier, verify
 
 LUCK = 12.0
 
@@ -94,13 +94,15 @@ def verifier():
 def test_rays(verifier):
     # A world's episodes lie 2 − r + .2·noise above their limits, with a standard error of .046.
     inside, outside = np.array([0.6, 0.8]), np.array([1.8, 2.4])
-    found = verifier.outwards(inside, 5.0)
+    found = verifier.outwards(inside, 5.0, 10**6)
     assert 2 < np.linalg.norm(found) < 2.15
     np.testing.assert_allclose(found / np.linalg.norm(found), inside)
-    np.testing.assert_array_equal(verifier.outwards(outside, 5.0), outside)
-    assert verifier.outwards(inside, 1.9) is None
-    assert verifier.outwards(inside, 1.0) is None
+    np.testing.assert_array_equal(verifier.outwards(outside, 5.0, 10**6), outside)
+    assert verifier.outwards(inside, 1.9, 10**6) is None
+    assert verifier.outwards(inside, 1.0, 10**6) is None
     assert 2 < np.linalg.norm(verifier.inwards(outside, 10**6)) < 2.15
+    coarse = verifier.outwards(inside, 5.0, verifier.ledger.played + verifier.cost(LEAST_COST))
+    assert 2 < np.linalg.norm(coarse) <= 2.5  # the second of four sections, 5 ** .5, and no finer
     assert verifier.inwards(inside, 10**6) is None
     assert verifier.inwards(outside, verifier.ledger.played) is None
 
@@ -119,6 +121,14 @@ def test_parameters_that_seem_to_fail_nearer(verifier):
     assert not short.complete
     np.testing.assert_array_equal(np.array(short.nearest), candidate)
     assert short.sides == tuple(sides)
+
+
+def test_a_nearest_world_that_is_one_parameter_alone_corrects_it(verifier):
+    sides = [Side(0, 1, 0.5, 5.0, 1.0), Side(0, -1, 0.7, 5.0, 1.0)]
+    told = verify(verifier, np.array([0.5, 0.0]), sides, 5.0, verifier.cost(1 + 3 * 4))
+    assert told.nearest is not None
+    assert told.sides[0].crossing == np.linalg.norm(told.nearest) > 2
+    assert not told.complete, "the other direction is not the same"
 
 
 def test_with_a_policy_that_returns_less_than_nothing_the_limit_is_of_its_size():

@@ -139,7 +139,7 @@ FRESH = 100
 _FEWEST_FRESH = 8
 _CONFIRMED = 3  # nominal, worst and nearest
 _REPLAYED = FINALISTS + 1 + _CONFIRMED  # finalists, the nearest one of them
-SHARE_NEAREST, SHARE_RAYS = 1 / 2, 1 / 6
+SHARE_NEAREST, SHARE_RAYS = 1 / 2, 1 / 5
 """Of what is left beside the least that each part takes; the rest is the worst world's."""
 _SIMULATIONS_IN_PROCESS = 32
 _WARM_UP_STEPS, _WARM_UP_ENVS, _WARM_UP_SEED = 2000, 8, 0x756E6974

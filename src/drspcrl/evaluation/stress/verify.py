@@ -17,8 +17,8 @@ from drspcrl.evaluation.stress.search import Side
 from drspcrl.evaluation.stress.space import Space
 
 ROUNDS, POINTS = 3, 4
-COST = 1 + ROUNDS * POINTS
-"""Worlds that one ray takes at most."""
+COST, LEAST_COST = 1 + ROUNDS * POINTS, 1 + POINTS
+"""Worlds that one ray takes at most, and with the coarsest sections alone."""
 Limits = Callable[[np.ndarray], np.ndarray]
 """From the nominal returns of some episodes to the least that each of them must return."""
 
@@ -57,17 +57,21 @@ class Verifier:
         error = above.std(axis=1, ddof=1) / np.sqrt(above.shape[1])
         return above.mean(axis=1) + error < 0
 
-    def outwards(self, point: np.ndarray, furthest: float) -> np.ndarray | None:
+    def outwards(self, point: np.ndarray, furthest: float, last: int) -> np.ndarray | None:
         """A world if it fails, else the first beyond it that does, None up to the furthest.
 
-        Takes `COST` worlds at most.
+        Args:
+            point: the world, [d].
+            furthest: a distance.
+            last: how many episodes may have been played at the end; `LEAST_COST` worlds are played.
         """
         if self.fails(point[None])[0]:
             return point
         near = float(self.space.distance(point))
         if not near < furthest:
             return None
-        return self._first(point / near, near, np.geomspace(near, furthest, POINTS + 1)[1:])
+        radii = np.geomspace(near, furthest, POINTS + 1)[1:]
+        return self._first(point / near, near, radii, last)
 
     def inwards(self, point: np.ndarray, last: int) -> np.ndarray | None:
         """The first failing world on the way to a point, None if the point itself holds.
@@ -80,12 +84,12 @@ class Verifier:
         return self._first(point / far, 0.0, np.linspace(0.0, far, POINTS + 1)[1:], last)
 
     def _first(
-        self, direction: np.ndarray, holds: float, radii: np.ndarray, last: int | None = None
+        self, direction: np.ndarray, holds: float, radii: np.ndarray, last: int
     ) -> np.ndarray | None:
         """Where a ray first fails, by ever finer sections."""
         fails = None
         for _ in range(ROUNDS):
-            if last is not None and self.ledger.played + self.cost(POINTS) > last:
+            if self.ledger.played + self.cost(POINTS) > last:
                 break
             failing = np.flatnonzero(self.fails(self._on_ray(direction, radii)))
             first = int(failing[0]) if failing.size else len(radii)
@@ -133,18 +137,22 @@ def verify(
         budget: episodes, at least those of `COST` worlds.
     """
     space, ledger = verifier.space, verifier.ledger
+    space, ledger = verifier.space, verifier.ledger
     last, checked = ledger.played + budget, list(sides)
-    nearest = None if candidate is None else verifier.outwards(candidate, reach)
+    nearest = None if candidate is None else verifier.outwards(candidate, reach, last)
     for k in sorted(_crossing(sides), key=lambda k: sides[k].crossing or 0.0):
         side = sides[k]
         near = np.inf if nearest is None else float(space.distance(nearest))
         if side.crossing is None or side.crossing >= near:
             break
-        if ledger.played + verifier.cost(COST) > last:
+        if _along(nearest, side):
+            checked[k] = replace(side, crossing=near)
+            continue
+        if ledger.played + verifier.cost(LEAST_COST) > last:
             return Verified(nearest, tuple(checked), complete=False)
         point = np.zeros(space.size)
         point[side.coordinate] = side.sign * side.crossing
-        found = verifier.outwards(point, side.furthest)
+        found = verifier.outwards(point, side.furthest, last)
         reached = None if found is None else float(space.distance(found))
         checked[k] = replace(side, crossing=reached)
         if reached is not None and reached < near:
@@ -154,3 +162,10 @@ def verify(
 
 def _crossing(sides: Sequence[Side]) -> list[int]:
     return [k for k, side in enumerate(sides) if side.crossing is not None]
+
+
+def _along(point: np.ndarray | None, side: Side) -> bool:
+    """Whether a world is that parameter alone, in that direction."""
+    if point is None or np.count_nonzero(point) != 1:
+        return False
+    return bool(point[side.coordinate] * side.sign > 0)
