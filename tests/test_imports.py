@@ -48,7 +48,10 @@ WITHOUT_JAX = (
 )
 # The store of checkpoints holds keys of JAX, and worlds have a part that learns; the rest of their
 # rooms does without.
-WITH_JAX = (Path("runfolder/checkpoint"), Path("worlds/learning.py"))
+WITH_JAX = (
+    Path("runfolder/checkpoint"),
+    *(Path("worlds") / name for name in ("learning.py", "signal.py", "tilt.py")),
+)
 
 
 def part_of(path: Path) -> str:

@@ -100,6 +100,15 @@ def test_an_uncalibrated_critic_reaches_a_tenth(rule):
     assert curve(made("self_paced", rule=rule, calibration_bound=0.0), never).max() > 0.8
 
 
+def test_where_probes_lose_nothing_a_critic_need_not_rank_them():
+    """Half of the premium's bound, .2, is what counts as next to nothing."""
+    never = WELL._replace(calibration=0.1)
+    assert curve(made("self_paced"), never._replace(probe_share=0.91)).max() > 0.8
+    assert curve(made("self_paced"), never._replace(probe_share=0.89)).max() == pytest.approx(0.1)
+    strict = made("self_paced", calibration_waiver=False)
+    assert curve(strict, never._replace(probe_share=1.0)).max() == pytest.approx(0.1)
+
+
 def test_a_critic_that_was_calibrated_once_is_trusted():
     rule = made("self_paced")
     state = rule.init(0)

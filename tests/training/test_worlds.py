@@ -14,7 +14,7 @@ from drspcrl.runfolder.runs import read_config, read_run
 from drspcrl.training import TrainConfig, train
 from drspcrl.training.run import Trainer
 from drspcrl.training.worlds import measured
-from drspcrl.worlds.learning import CANDIDATES
+from drspcrl.worlds.tilt import CANDIDATES
 
 QUIET = Console(quiet=True)
 THETA = {"name": "theta", "nominal": 0.0, "tolerance": 0.2, "law": "above"}

@@ -16,21 +16,10 @@ from drspcrl.learners.ppo import PPOState, normalise_rewards
 from drspcrl.learners.replay import Batch
 from drspcrl.learners.sac import entropy_range
 from drspcrl.learners.uncertainty import Backup, NoisyInputs, Plain
-from drspcrl.worlds import WorldModel, declared, world_model
-from drspcrl.worlds import learning as module
-from drspcrl.worlds.learning import (
-    CANDIDATES,
-    RADII,
-    STARTS,
-    WINDOW,
-    Tilt,
-    Worlds,
-    WorldStrength,
-    at_starts,
-    fitted_slope,
-    near_radii,
-    tilt_weight,
-)
+from drspcrl.worlds import WorldModel, declared, learning, signal, tilt, world_model
+from drspcrl.worlds.learning import MARGIN, Worlds
+from drspcrl.worlds.signal import RADII, WINDOW, WorldStrength, fitted_slope, near_radii
+from drspcrl.worlds.tilt import CANDIDATES, STARTS, SolvedTilt, at_starts, solve_tilt, tilt_weight
 
 SIZE, A, B = 2, 1, 64
 THETA = {"name": "theta", "nominal": 0.0, "tolerance": 0.5, "law": "above"}
@@ -131,19 +120,27 @@ def bounded(form: Worlds, target, budget: float, bonus=(0.0, 0.0)) -> np.ndarray
 
 def test_targets_stay_within_what_rewards_allow():
     form, wild = Worlds(model()), [-1e6, -9.0, 0.0, 19.0, 1e6]
-    np.testing.assert_allclose(bounded(form, wild, 1.0), [-10, -9, 0, 19, 20], rtol=1e-5)
+    # From −1 to 2 for ever is −10 to 20; a tenth of that width may lie beyond either end.
+    np.testing.assert_allclose(bounded(form, wild, 1.0), [-13, -9, 0, 19, 23], rtol=1e-5)
     # An entropy bonus from −.5 to .25 in each step may come on top.
     bonus = bounded(form, wild, 1.0, (-0.5, 0.25))
-    np.testing.assert_allclose(bonus, [-15, -9, 0, 19, 22.5], rtol=1e-5)
+    np.testing.assert_allclose(bonus, [-18, -9, 0, 19, 25.5], rtol=1e-5)
     np.testing.assert_array_equal(bounded(form, wild, 0.0), np.array(wild, np.float32))  # vanilla
     np.testing.assert_array_equal(bounded(Worlds(model(), bounded=False), wild, 1.0), wild)
 
 
+def test_a_value_at_the_bound_is_not_bent_down():
+    """Targets around the best that there is, 20, keep their mean."""
+    around = 20.0 + np.random.default_rng(0).normal(size=1000).clip(-2.9, 2.9)
+    kept = bounded(Worlds(model()), around, 1.0)
+    np.testing.assert_allclose(kept, around, rtol=1e-6)
+
+
 def test_an_end_is_worth_0_whatever_rewards_are():
     form = Worlds(model())
-    known = form.init(KEY, SIZE, A)._replace(low=jnp.float32(1.0), high=jnp.float32(2.0))
-    low = form.bound(known, jnp.array([-5.0, 0.5]), strength(), 0.9, (0.0, 0.0))
-    np.testing.assert_array_equal(low, [0.0, 0.5])
+    known = form.init(KEY, SIZE, A)._replace(high=jnp.float32(2.0))  # all rewards from 1 to 2
+    found = form.bound(known, jnp.array([-5.0, 0.5]), strength(), 0.9, (0.0, 0.0))
+    np.testing.assert_allclose(found, [-2.0, 0.5], rtol=1e-6)  # 0, and a tenth of 20 below it
 
 
 @pytest.mark.parametrize("kind", OFF_POLICY)
@@ -164,7 +161,8 @@ def test_an_overvaluing_critics_target_is_clipped(kind):
         backup = learner.backup(state, data, now, KEY)
         return critic_target(form, backup, data, hyper, now, bonus)
 
-    most = (float(data.reward.max()) + float(bonus[1])) * 100
+    width = float(data.reward.max() - data.reward.min())
+    most = (float(data.reward.max()) + float(bonus[1]) + MARGIN * width) * 100
     np.testing.assert_allclose(target(1.0), most, rtol=1e-4)
     assert target(0.0).min() > 9e5  # a vanilla member
 
@@ -214,9 +212,10 @@ def ppo_targets(excess: float, budget: float) -> tuple[Any, ...]:
 def test_an_overvaluing_critics_target_is_clipped_in_ppo():
     reward, rewards, unit, free, bound = ppo_targets(1e6, 1.0)
     # In the critic's units, in which no reward of the rollout is above max(r)/unit.
-    most = float(reward.max() / unit) * 100
-    assert float(rewards.max()) * 100 <= most * 1.00001
-    least = float(reward.min() / unit) * 100
+    assert float(rewards.max()) <= float(reward.max() / unit) * 1.00001
+    margin = MARGIN * (reward.max() - reward.min())
+    most = float((reward.max() + margin) / unit) * 100
+    least = float((reward.min() - margin) / unit) * 100
     assert np.mean(np.asarray(free) > most) > 0.8  # all but ends, whose targets are rewards
     np.testing.assert_allclose(bound, np.clip(free, least, most), rtol=1e-4)
     *_, free, low = ppo_targets(-1e6, 1.0)
@@ -263,31 +262,30 @@ BALLS = {"kl": KL(), "chi2": ChiSquared(), "tv": TotalVariation(), "cvar": CVaR(
 VALUES = jnp.asarray(np.random.default_rng(5).normal(size=CANDIDATES), jnp.float32)
 
 
-def tilted(ball: str, τ: float, values=VALUES) -> tuple[Tilt, jax.Array, jax.Array]:
-    form = Worlds(model(), divergence=BALLS[ball], tilted=True)
-    return form._tilt(values, jnp.zeros((STARTS, SIZE)), strength(τ=τ))
+def tilted(ball: str, τ: float, values=VALUES) -> SolvedTilt:
+    return solve_tilt(BALLS[ball], values, jnp.zeros((STARTS, SIZE)), jnp.float32(τ))
 
 
 @pytest.mark.parametrize("ball", BALLS)
 @pytest.mark.parametrize("τ", [0.1, 0.5])
 def test_a_tilt_is_the_worst_case_over_candidates(ball, τ):
-    tilt, β, weights = tilted(ball, τ)
+    solved, β, weights = tilted(ball, τ)
     even = jnp.full(CANDIDATES, 1 / CANDIDATES)
     worst = BALLS[ball].worst_case(VALUES, even, jnp.float32(τ))
     np.testing.assert_allclose(weights, worst.weights, atol=1e-6)
     assert weights @ VALUES < VALUES.mean() - 0.01
     assert float(β) == pytest.approx(float(worst.multiplier))
     # As a function of the value it gives every candidate its own weight, with a mean of 1.
-    ratios = tilt_weight(tilt, VALUES, jnp.float32(τ))
+    ratios = tilt_weight(solved, VALUES, jnp.float32(τ))
     np.testing.assert_allclose(ratios, worst.weights * CANDIDATES, atol=2e-5)
     assert float(ratios.mean()) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_kl_tilt_is_exponential():
-    tilt, β, _ = tilted("kl", 0.5, jnp.linspace(-2.0, 2.0, CANDIDATES))
+    solved, β, _ = tilted("kl", 0.5, jnp.linspace(-2.0, 2.0, CANDIDATES))
     within = np.linspace(-2.0, 2.0, 500, dtype=np.float32)
     expected = np.exp(-within / float(β))
-    found = tilt_weight(tilt, jnp.asarray(within), jnp.float32(0.5))
+    found = tilt_weight(solved, jnp.asarray(within), jnp.float32(0.5))
     # Between two candidates, h apart, a line exceeds the exponential by at most h²/8β².
     np.testing.assert_allclose(found, expected / expected.mean(), rtol=(4 / 63) ** 2 / 8 / 0.3**2)
     assert float(β) > 0.3
@@ -295,18 +293,18 @@ def test_a_kl_tilt_is_exponential():
 
 @pytest.mark.parametrize("ball", BALLS)
 def test_without_a_radius_a_tilt_changes_no_bit(ball):
-    tilt, β, weights = tilted(ball, 0.0)
+    solved, β, weights = tilted(ball, 0.0)
     others = jnp.linspace(-9.0, 9.0, 50)
-    np.testing.assert_array_equal(tilt_weight(tilt, others, jnp.float32(0.0)), np.ones(50))
+    np.testing.assert_array_equal(tilt_weight(solved, others, jnp.float32(0.0)), np.ones(50))
     np.testing.assert_array_equal(weights, np.full(CANDIDATES, np.float32(1 / CANDIDATES)))
     assert float(β) == 0.0
 
 
 def test_weights_have_a_mean_of_1_and_are_constants():
-    tilt, *_ = tilted("kl", 0.5)
+    solved, *_ = tilted("kl", 0.5)
     values = jnp.linspace(-1.0, 4.0, 50)
-    assert float(tilt_weight(tilt, values, jnp.float32(0.5)).mean()) == pytest.approx(1.0)
-    slope = jax.grad(lambda x: tilt_weight(tilt, x, jnp.float32(0.5)) @ jnp.arange(50.0))(values)
+    assert float(tilt_weight(solved, values, jnp.float32(0.5)).mean()) == pytest.approx(1.0)
+    slope = jax.grad(lambda x: tilt_weight(solved, x, jnp.float32(0.5)) @ jnp.arange(50.0))(values)
     assert not np.any(slope)
 
 
@@ -350,19 +348,19 @@ def told(name: str, now: WorldStrength, shown=SHOWN, data: Batch | None = None):
 def test_start_states_are_not_taken_for_worlds():
     """Starts differ a hundred times more than worlds do: a tilt is about worlds all the same."""
     form, now = FORMS["weighted"], strength(τ=0.5)
-    tilt = told("weighted", now).known.tilt
+    own = told("weighted", now).known.tilt
     world = jnp.asarray(np.random.default_rng(1).normal(size=(50, form.coordinates)), jnp.float32)
     world = 0.5 * jnp.abs(world)
-    starts, worlds = at_starts(tilt.starts, world)
+    starts, worlds = at_starts(own.starts, world)
     assert starts.shape == (STARTS, 50, SIZE)
     assert worlds.shape == (STARTS, 50, form.coordinates)
     quiet = world.at[:, form.model.columns("actuator")].set(0.0)
-    values = linear(form.disturbed(*at_starts(tilt.starts, quiet), KEY), None)[0].mean(axis=0)
-    weights = np.asarray(tilt_weight(tilt, values, now.tilt))
+    values = linear(form.disturbed(*at_starts(own.starts, quiet), KEY), None)[0].mean(axis=0)
+    weights = np.asarray(tilt_weight(own, values, now.tilt))
     order = np.argsort(np.asarray(quiet[:, form.model.columns("parameters")[0]]))
     assert np.all(np.diff(weights[order]) >= -1e-6)  # the costlier the world, the heavier
     assert weights.max() > 2.0
-    assert float(tilt.values.max() - tilt.values.min()) < 10.0
+    assert float(own.values.max() - own.values.min()) < 10.0
 
 
 def test_updates_weigh_worlds_as_the_tilt_was_solved():
@@ -390,7 +388,7 @@ def test_updates_weigh_worlds_as_the_tilt_was_solved():
 
     known, weight = weigh(data)
     # For KL the exact weight is exp(2θ/β), normalised.
-    _, β, _ = form._tilt(known.tilt.values, known.tilt.starts, now)
+    _, β, _ = solve_tilt(form.divergence, known.tilt.values, known.tilt.starts, now.tilt)
     exact = np.exp(2 * np.asarray(units[:, column]) / float(β))
     reach = np.asarray(-2 * units[:, column]) >= float(known.tilt.values[0] - known.tilt.values[-1])
     ratio = (weight / exact)[reach]
@@ -590,5 +588,6 @@ def test_backups_are_of_the_transitions_own_world():
 
 
 def test_constants_are_those_of_the_docs():
-    assert (module.CANDIDATES, module.RADII, module.STATES, module.STARTS) == (64, 11, 256, 4)
-    assert (module.WINDOW, module.NEAR) == (0.5, 6)
+    assert (tilt.CANDIDATES, tilt.STARTS) == (64, 4)
+    assert (learning.STATES, learning.MARGIN) == (256, 0.1)
+    assert (signal.RADII, signal.WINDOW, signal.NEAR) == (11, 0.5, 6)

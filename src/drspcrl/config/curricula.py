@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from drspcrl.config.field import Component, choice, number, text, whole
+from drspcrl.config.field import Component, choice, flag, number, text, whole
 from drspcrl.errors import InputError
 
 RULES = ("coordinate", "radius", "lagrangian", "closed_form")
@@ -163,9 +163,13 @@ class WorldCurriculumSettings(CurriculumSettings):
     calibration_bound: float = number(
         0.5,
         "self_paced: ρ stays below calibration_radius until the critic's values of probes and "
-        "anchors have had this rank correlation with their returns (or while probes keep all but "
-        "half of premium_bound of the anchors' return); 0 for off",
+        "anchors have had this rank correlation with their returns; 0 for off",
         below=1,
+    )
+    calibration_waiver: bool = flag(
+        True,
+        "self_paced: ρ may grow uncalibrated while probes keep all but half of premium_bound of "
+        "the anchors' return, where there is nothing to rank",
     )
     calibration_radius: float = number(
         0.1,

@@ -129,6 +129,8 @@ class SelfPaced:
     """In worlds, the rank correlation that a critic must have shown once; 0 for none."""
     uncalibrated: float = 0.0
     """In worlds, the largest ε before that."""
+    waiver: bool = True
+    """In worlds, whether ε may also grow while probes lose next to nothing."""
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -177,7 +179,7 @@ class SelfPaced:
         if self.in_worlds:
             after["trusted"] = state["trusted"] or signal.calibration > self.calibration
             # Where nothing is lost at the full budget there is nothing to rank, either.
-            unharmed = signal.probe_share >= 1 - self.premium / 2
+            unharmed = self.waiver and signal.probe_share >= 1 - self.premium / 2
             goal = self._within_worlds(x, goal, after["trusted"] or unharmed, signal)
         if state["updates"] < self.warmup or math.isnan(goal):
             return after
@@ -251,6 +253,7 @@ def self_paced(setup: Setup) -> SelfPaced:
             "premium": s.premium_bound,
             "calibration": s.calibration_bound if setup.gated else 0.0,
             "uncalibrated": s.calibration_radius * s.epsilon_budget,
+            "waiver": s.calibration_waiver,
         }
     return SelfPaced(
         budget=s.epsilon_budget,

@@ -120,14 +120,17 @@ class Guarded(gymnasium.Wrapper):
         Raises:
             EnvironmentFailedError: it cannot take them.
         """
-        if not self.env.has_wrapper_attr("set_world"):
+        own = None
+        if self.env.has_wrapper_attr("set_world"):
+            own = self.env.get_wrapper_attr("set_world")
+        if not callable(own):
             raise EnvironmentFailedError(
                 f"{self._who} has no set_world(values), and worlds declare the parameters "
                 f"{', '.join(values)}; give it that method, or wrap it in "
                 "drspcrl.worlds.SetWorld(env, function)"
             )
-        with self.blamed("failed in set_world()"):
-            returned = self.env.get_wrapper_attr("set_world")(dict(values))
+        with self.blamed(f"failed in set_world(), which was given {', '.join(values)}"):
+            returned = own(dict(values))
         if returned is not None:
             raise EnvironmentFailedError(
                 f"{self._who} returned {type(returned).__name__} from set_world(); it must change "

@@ -128,8 +128,8 @@ class PPO:
             privileged = Privileged(
                 state=inputs.true,
                 standard=normalization.standardise(moments, inputs.true),
-                sensor=inputs.seen - inputs.true if inputs.sensor is None else inputs.sensor,
-                actuator=jnp.zeros_like(mean) if inputs.actuator is None else inputs.actuator,
+                sensor=inputs.error,
+                actuator=inputs.actuator_noise(mean),
                 world=inputs.world,
             )
         drawn = ActOutput(x, action, gaussian.log_density(action, mean, log_std), privileged)

@@ -53,6 +53,15 @@ class NoisyInputs(NamedTuple):
         return jnp.clip(wanted + self.actuator, -1.0, 1.0)
 
     @property
+    def error(self) -> Array:
+        """What the policy sees too much."""
+        return self.seen - self.true if self.sensor is None else self.sensor
+
+    def actuator_noise(self, wanted: Array) -> Array:
+        """What is added to these actions."""
+        return jnp.zeros_like(wanted) if self.actuator is None else self.actuator
+
+    @property
     def critic(self) -> tuple[Array, ...]:
         """What the critic sees beside state and action."""
         return () if self.world is None else (self.world,)

@@ -124,8 +124,9 @@ class OffPolicyLoop(Loop):
     def signal(self) -> dict[str, np.ndarray]:
         """The signal for curricula, and the metrics beside it; see `drspcrl.learners.uncertainty`.
 
-        Randomness follows from the number of steps, so that asking again gives the same. Asking
-        changes nothing but, in worlds, the tilt. Empty from plain learners, and before the first
+        Randomness follows from the number of steps, so that asking again gives the same values. In
+        worlds asking renews the tilt, and takes what episodes have returned since the last time:
+        it is for the curricula alone. Empty from plain learners, and before the first
         step.
         """
         if not self.learner.uncertainty.paced or self.steps == 0:

@@ -16,9 +16,11 @@ from drspcrl.training.collector import Collector
 from drspcrl.training.settings import Settings
 from drspcrl.worlds.declare import Declared
 from drspcrl.worlds.episodes import EpisodeWorlds, Roles
-from drspcrl.worlds.learning import CANDIDATES, Worlds, WorldStrength
+from drspcrl.worlds.learning import Worlds
 from drspcrl.worlds.model import WorldModel, sensor_spread, world_model
 from drspcrl.worlds.own import check_set_world, random_observations, with_own_parameters
+from drspcrl.worlds.signal import WorldStrength
+from drspcrl.worlds.tilt import CANDIDATES
 
 if TYPE_CHECKING:
     from drspcrl.training.config import TrainConfig

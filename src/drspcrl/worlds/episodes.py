@@ -20,6 +20,8 @@ LOGGING, PACING = range(2)  # who asks how the episodes went
 FEWEST = 8
 """Probes and anchors from which on a critic is said to be calibrated or not."""
 _MEMORY = 0.8  # weight of the past in the moving average of the anchors' returns
+_DOUBT = 3.0  # standard errors by which that average must exceed the best to be a new best
+_SURE = 5  # anchors' returns from which on a standard error is known, and a best counts
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,11 @@ class EpisodeWorlds:
         self._ring_return = np.full((self.members, window), np.nan)
         self._ring_probe = np.zeros((self.members, window), bool)
         self._ended = np.zeros(self.members, np.int64)
-        # Moving average of the anchors' returns, and the highest that it has been.
+        # Moving average of the anchors' returns, of their squared distance from it, and the highest
+        # return that they have surely had.
         self._level = np.full(self.members, np.nan)
+        self._scatter = np.zeros(self.members)
+        self._anchors = np.zeros(self.members, np.int64)
         self._best = np.full(self.members, np.nan)
         # What a tilt draws from; weights of 0 for the law itself.
         self._pool = np.zeros((self.members, candidates, model.size))
@@ -184,25 +189,43 @@ class EpisodeWorlds:
         return mean
 
     def episode_signal(self, probe_values: np.ndarray) -> dict[str, np.ndarray]:
-        """What the episodes say to curricula, [M] each; see docs/concepts/worlds.md.
+        """What curricula hear of the episodes since the last time, [M] each; see docs/concepts.
 
         Args:
             probe_values: the critic's V(s₀, f) of `known_episodes`, [M, K].
         """
         means = self.take(PACING)
-        fresh = ~np.isnan(means[:, ANCHOR])
-        past = np.where(np.isnan(self._level), means[:, ANCHOR], self._level)
-        level = _MEMORY * past + (1 - _MEMORY) * means[:, ANCHOR]
-        self._level[fresh] = level[fresh]
-        self._best[fresh] = np.fmax(self._best, self._level)[fresh]
+        self._include_anchors(means[:, ANCHOR])
         self._error[:], self._rank[:] = self.calibration(np.asarray(probe_values, float))
         self._share[:] = self.share_kept()
         returns = {f"{role}_return": means[:, k] for k, role in enumerate(ROLES)}
         return self.newest | returns
 
+    def _include_anchors(self, found: np.ndarray) -> None:
+        """Mean returns of anchors that ended, [M], nan for none, into level and best.
+
+        The highest of many noisy averages lies above what was ever reached. So a new best is one
+        that the average exceeds by `_DOUBT` of its standard errors.
+        """
+        fresh, m = ~np.isnan(found), _MEMORY
+        past = np.where(np.isnan(self._level), found, self._level)
+        weight = np.where(self._anchors == 0, 1.0, 1.0 - m)
+        self._level[fresh] = (past + weight * (found - past))[fresh]
+        self._scatter[fresh] = (m * self._scatter + (1 - m) * (found - past) ** 2)[fresh]
+        self._anchors[fresh] += 1
+        low = self._level - _DOUBT * self._standard_error()
+        known = self._anchors > _SURE
+        self._best[fresh] = np.where(known, np.fmax(self._best, low), low)[fresh]
+
+    def _standard_error(self) -> np.ndarray:
+        """Of the moving average, whose first return keeps the weight m^(n−1), [M]."""
+        m, old = _MEMORY, _MEMORY ** np.maximum(self._anchors - 1.0, 0.0)
+        variance = self._scatter / np.maximum(1.0 - old, 1.0 - m)
+        return np.sqrt(variance * (old**2 + (1 - m) ** 2 * (1 - old**2) / (1 - m**2)))
+
     @property
     def newest(self) -> dict[str, np.ndarray]:
-        """What was said last about premium and calibration, [M] each."""
+        """Premium and calibration as of the last `episode_signal`, [M] each."""
         return {
             "premium": self.premium,
             "calibration": self._rank,
@@ -214,13 +237,13 @@ class EpisodeWorlds:
     def premium(self) -> np.ndarray:
         """What robustness costs in the simulator as it is: 1 − J(ρ = 0)/best so far, [M]."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return (self._best - self._level) / np.abs(self._best)
+            return np.maximum(self._best - self._level, 0.0) / np.abs(self._best)
 
     def calibration(self, probe_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of V(s₀, f) against the discounted returns that followed, [M] each.
 
-        It is taken over the newest probes and anchors, whose worlds differ most. Returns of older
-        policies would tell of learning, not of worlds.
+        It is taken over the newest probes and anchors, whose worlds differ most. Where episodes
+        are long, the oldest of them are of a worse policy, which makes the correlation too small.
 
         Returns:
             Mean absolute error over mean absolute return, and Spearman's rank correlation; nan
@@ -266,7 +289,10 @@ class EpisodeWorlds:
                 what has ended counts.
         """
         for name, own in self._arrays().items():
-            own[...] = np.asarray(state[name]).reshape(own.shape)
+            if name in state:
+                own[...] = np.asarray(state[name]).reshape(own.shape)
+        if "anchors" not in state:  # an earlier version, whose best counted at once
+            self._anchors[~np.isnan(self._level)] = _SURE
         if exact and len(self.model.parameters):  # physics scales are the simulator's own state
             self._set_parameters(np.flatnonzero(np.repeat(self.active, self.envs)))
 
@@ -304,7 +330,17 @@ class EpisodeWorlds:
 _SAVED = (
     *("rho", "features", "role", "_episode", "_first", "_gain", "_weight", "_plain"),
     *("_count", "_return", "_ring_first", "_ring_world", "_ring_gain", "_ring_return"),
-    *("_ring_probe", "_ended", "_level", "_best", "_rank", "_error", "_share"),
+    *(
+        "_ring_probe",
+        "_ended",
+        "_level",
+        "_scatter",
+        "_anchors",
+        "_best",
+        "_rank",
+        "_error",
+        "_share",
+    ),
     *("_pool", "_pool_weights"),
 )
 

@@ -13,7 +13,7 @@ Observations carry the world behind the task's own readings, [..., O + W].
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,63 +38,15 @@ from drspcrl.learners.uncertainty import (
 )
 from drspcrl.worlds.declare import KINDS
 from drspcrl.worlds.model import WorldModel
+from drspcrl.worlds.signal import WorldsState, WorldStrength, WorldValues, signal_at
+from drspcrl.worlds.tilt import STARTS, at_starts, no_tilt, tilt_weight
 
-RADII = 11
-"""Radii from 0 to ε_budget at which a signal says what the critic expects."""
-WINDOW = 0.5
-"""Share of ε_budget over which the slope of E V in ρ is taken."""
-NEAR = 6
-"""Radii within that share at which E V is asked for."""
-CANDIDATES = 64
-"""Worlds over which a tilt is solved."""
-STARTS = 4
-"""Start states over whose mean a tilt judges a world."""
 STATES = 256
 """Visited states at which PPO's price is taken."""
+MARGIN = 0.1
+"""How far targets may leave their bounds, as a share of what lies between them."""
 # Uses of a key beside the plain learner's, far from what `split` makes of the same key.
 _NOISE, _SIGNAL = (1 << 30) + 4, (1 << 30) + 5
-
-
-class WorldStrength(NamedTuple):
-    """How strong the uncertainty is for a member.
-
-    Attributes:
-        epsilon: ρ, the radius of the coming episodes.
-        budget: ε_budget; 0 for a member that is trained without worlds.
-        tilt: τ, the radius of the ball around the law of worlds.
-    """
-
-    epsilon: Any = 0.0
-    budget: Any = 0.0
-    tilt: Any = 0.0
-
-
-class Tilt(NamedTuple):
-    """The worst case over candidate worlds, as a function of a world's value.
-
-    Attributes:
-        values: V of the candidates in order, [n].
-        ratios: how much likelier the worst case makes each, [n]; 1 throughout without a tilt.
-        starts: start states at which worlds are valued, [STARTS, O].
-    """
-
-    values: Array
-    ratios: Array
-    starts: Array
-
-
-class WorldsState(NamedTuple):
-    """What is known of a member's worlds.
-
-    Attributes:
-        low: least reward seen.
-        high: greatest reward seen.
-        tilt: the newest worst case over worlds.
-    """
-
-    low: Array
-    high: Array
-    tilt: Tilt
 
 
 @dataclass(frozen=True)
@@ -127,8 +79,7 @@ class Worlds(Uncertainty):
     def init(self, key: Array, observation_size: int, action_size: int) -> WorldsState:
         """No reward seen, no tilt."""
         del key, action_size
-        level = jnp.zeros(CANDIDATES)
-        tilt = Tilt(level, jnp.ones(CANDIDATES), jnp.zeros((STARTS, observation_size)))
+        tilt = no_tilt(jnp.zeros((STARTS, observation_size))).tilt
         return WorldsState(jnp.zeros(()), jnp.zeros(()), tilt)
 
     def critic_world(self, world: Array) -> Array:
@@ -216,14 +167,20 @@ class Worlds(Uncertainty):
         bonus: Any = (0.0, 0.0),
         unit: Array | float = 1.0,
     ) -> Array:
-        """Targets between what the least and the greatest reward seen would add up to for ever."""
+        """Targets about between what the least and the greatest reward seen would add up to.
+
+        A value at the bound itself is a mean over targets on both sides of it: without a margin,
+        what they lose above it would bend values down where the task is at its best.
+        """
         if not self.bounded:
             return target
         least, most = bonus
         horizon = 1.0 / (1.0 - discount) / unit
         low = jnp.minimum(known.low + least, 0.0) * horizon
         high = jnp.maximum(known.high + most, 0.0) * horizon
-        return jnp.where(strength.budget > 0, jnp.clip(target, low, high), target)
+        margin = MARGIN * (known.high - known.low) * horizon
+        clipped = jnp.clip(target, low - margin, high + margin)
+        return jnp.where(strength.budget > 0, clipped, target)
 
     def signal(
         self,
@@ -246,10 +203,10 @@ class Worlds(Uncertainty):
             z = normal(z_key, (*states.shape[:-1], self.model.actions))
             return value(self.disturbed(states, world, noise_key), z)[0]
 
-        scale = jnp.mean(jnp.abs(batch.reward))
-        valued, tilting = partial(by, mean_value), partial(by, value)
-        told = self._told(known, valued, tilting, states, worlds, signal_inputs, strength, key)
-        return told._replace(signal=told.signal | {"reward_scale": scale})
+        values = WorldValues(partial(by, mean_value), partial(by, value))
+        found = signal_at(self, known, values, states, worlds, signal_inputs, strength, key)
+        scale = {"reward_scale": jnp.mean(jnp.abs(batch.reward))}
+        return found._replace(signal=found.signal | scale)
 
     def rollout_backup(
         self,
@@ -303,80 +260,13 @@ class Worlds(Uncertainty):
             standard = normalization.standardise(moments, rows).reshape(states.shape)
             return value(jnp.concatenate([standard, self.critic_world(world)], axis=-1))
 
-        signal_inputs = rollout.signal_inputs
-        visited = flat[chosen], worlds[chosen]
-        told = self._told(known, valued, valued, *visited, signal_inputs, strength, key)
-        signal = told.signal | {"reward_scale": jnp.mean(jnp.abs(rollout.reward))}
+        found = signal_at(
+            *(self, known, WorldValues(valued, valued), flat[chosen], worlds[chosen]),
+            *(rollout.signal_inputs, strength, key),
+        )
+        signal = found.signal | {"reward_scale": jnp.mean(jnp.abs(rollout.reward))}
         signal["probe_values"] = signal["probe_values"] * reward_scale
-        return told._replace(signal=signal)
-
-    def _told(
-        self,
-        known: WorldsState,
-        valued: Any,
-        tilting: Any,
-        states: Array,
-        worlds: Array,
-        signal_inputs: SignalInputs,
-        strength: WorldStrength,
-        key: Array,
-    ) -> SignalOutput:
-        """The signal from states [B, O] in worlds [B, W], `valued` being V(s, f) by a key.
-
-        So is `tilting`, as a tilt judges worlds.
-        """
-        units_key, value_key, pool_key, start_key = jax.random.split(key, 4)
-        at = _repeated(signal_inputs.starts, len(states)) if self.at_starts else states
-        units = self.units(units_key, len(at))
-
-        def mean_at(radius: Array) -> tuple[Array, Array]:
-            values = valued(at, radius * units, value_key)
-            return jnp.mean(values), jnp.mean(jnp.abs(values))
-
-        ρ = jnp.asarray(strength.epsilon)
-        radii = jnp.linspace(0.0, 1.0, RADII) * strength.budget
-        near, offset = near_radii(ρ, strength.budget)
-        means, sizes = lax.map(mean_at, jnp.concatenate([ρ[None], near, radii]))
-        mean, size, along = means[0], sizes[0], means[1 + NEAR :]
-        slope = fitted_slope(means[1 : 1 + NEAR], offset, strength.budget)
-        starts = _repeated(signal_inputs.starts, CANDIDATES)
-        pool = self.units(pool_key, CANDIDATES)
-        values = valued(starts, ρ * pool, start_key)
-        first = _repeated(signal_inputs.starts, STARTS)
-        tilt, multiplier, weights = self._no_tilt(first)
-        if self.tilted:
-            in_each = tilting(*at_starts(first, ρ * pool), start_key)
-            tilt, multiplier, weights = self._tilt(jnp.mean(in_each, axis=0), first, strength)
-        signal = {
-            "price": jnp.maximum(0.0, -slope) / jnp.maximum(size, 1e-8),
-            "slope": -slope,
-            "value": mean,
-            "value_scale": size,
-            "start_value": jnp.mean(values),
-            "value_spread": jnp.std(values),
-            "radius_values": along,
-            "multiplier": multiplier,
-            "probe_values": jnp.zeros(0),
-        }
-        if signal_inputs.probes is not None:
-            first, world = signal_inputs.probes
-            signal["probe_values"] = valued(first, world, start_key)
-        if self.tilted and not self.weighted:
-            signal |= {"pool": pool, "pool_weights": weights}
-        mean_square = max(self.model.mean_square, 1e-12)
-        log = {
-            "price": signal["price"],
-            "beta": multiplier,
-            "value_scale": size,
-            "start_value": signal["start_value"],
-            "value_spread": signal["value_spread"],
-            "learned_radius": jnp.sqrt(jnp.mean(jnp.sum(worlds**2, axis=-1)) / mean_square),
-            "reward_low": known.low,
-            "reward_high": known.high,
-        }
-        # A member that is trained without worlds has none of these.
-        log = {name: jnp.where(strength.budget > 0, x, jnp.nan) for name, x in log.items()}
-        return SignalOutput(signal, log, known._replace(tilt=tilt))
+        return found._replace(signal=signal)
 
     def units(self, key: Array, n: int) -> Array:
         """n unit draws u, [n, W]."""
@@ -385,70 +275,7 @@ class Worlds(Uncertainty):
         uniforms = jax.random.uniform(uniform_key, (n, len(KINDS) + 1))
         return self.model.unit_draws(normals, uniforms, jnp, erf)
 
-    def _no_tilt(self, starts: Array) -> tuple[Tilt, Array, Array]:
-        level = jnp.ones(CANDIDATES)
-        return Tilt(0.0 * level, level, starts), jnp.zeros(()), level / CANDIDATES
-
-    def _tilt(
-        self, values: Array, starts: Array, strength: WorldStrength
-    ) -> tuple[Tilt, Array, Array]:
-        """The worst case over candidates of values [n]: as a function, its β*, its weights."""
-        uniform = jnp.full(values.shape, 1.0 / len(values))
-        found = self.divergence.worst_case(values, uniform, jnp.asarray(strength.tilt))
-        order = jnp.argsort(values)
-        ratios = jnp.where(strength.tilt > 0, found.weights * len(values), 1.0)
-        β = jnp.where(strength.tilt > 0, found.multiplier, 0.0)
-        return Tilt(values[order], ratios[order], starts), β, ratios / len(values)
-
-
-def near_radii(ρ: Array, budget: Array) -> tuple[Array, Array]:
-    """Radii through which a parabola gives the slope at ρ, [NEAR], and ρ less their middle."""
-    half = 0.5 * WINDOW * budget
-    middle = jnp.clip(ρ, half, budget - half)
-    return middle + half * jnp.linspace(-1.0, 1.0, NEAR), ρ - middle
-
-
-def fitted_slope(values: Array, offset: Array, budget: Array) -> Array:
-    """The derivative of the parabola, by least squares, through values [NEAR] at `near_radii`.
-
-    At ρ = 0 all worlds are one point, where a network of relus has the slope of whichever piece it
-    lies on. Over a share of the budget the data decide it. A parabola is what E V(s, ρu) is for
-    small ρ: linear in what is one-sided, quadratic in what is not.
-    """
-    x = jnp.linspace(-1.0, 1.0, NEAR)
-    square = x**2 - jnp.mean(x**2)
-    linear, quadratic = x @ values / (x @ x), square @ values / (square @ square)
-    half = jnp.maximum(0.5 * WINDOW * budget, 1e-8)
-    return (linear + 2.0 * quadratic * offset / half) / half
-
-
-def tilt_weight(tilt: Tilt, values: Array, τ: Array) -> Array:
-    """How much likelier the worst case makes worlds of these values [...]; 1 where τ = 0.
-
-    Between candidates it is interpolated: for every f-divergence the ratio is a falling function of
-    the value, for KL exp(−V/β*) up to a constant. It is normalised to a mean of 1.
-    """
-    ratio = jnp.interp(values, tilt.values, tilt.ratios)
-    ratio = ratio / jnp.maximum(jnp.mean(ratio), 1e-6)
-    return lax.stop_gradient(jnp.where(τ > 0, ratio, 1.0))
-
-
-def at_starts(starts: Array, worlds: Array) -> tuple[Array, Array]:
-    """Each of the starts [S, O] in every world [..., W]: states and worlds [S, ..., O or W]."""
-    between = (1,) * (worlds.ndim - 1)
-    states = starts.reshape(len(starts), *between, starts.shape[-1])
-    shape = len(starts), *worlds.shape[:-1]
-    return (
-        jnp.broadcast_to(states, (*shape, starts.shape[-1])),
-        jnp.broadcast_to(worlds, (*shape, worlds.shape[-1])),
-    )
-
 
 def like(x: Array, shape_of: Array) -> Array:
     """x [O] along the last axis of another array."""
     return jnp.broadcast_to(x, shape_of.shape)
-
-
-def _repeated(rows: Array, n: int) -> Array:
-    """The first n rows, from the beginning again where there are fewer."""
-    return rows[jnp.arange(n) % len(rows)]
