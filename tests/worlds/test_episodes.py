@@ -277,8 +277,8 @@ def test_the_premium_of_negative_returns():
     _, worlds = in_worlds(envs=4, roles=Roles(4, 4))
     for total in [-10.0] * 6 + [-20.0]:
         finished(worlds, 0, [total])
-        told = worlds.episode_signal(np.zeros((1, 32)))
-    assert told["premium"] == pytest.approx(0.2)  # from −10 to −12
+        worlds.episode_signal(np.zeros((1, 32)))
+    assert worlds.premium == pytest.approx(0.2)  # from −10 to −12
 
 
 def test_a_noisy_best_is_no_premium_and_a_loss_is_one():
