@@ -74,7 +74,7 @@ class Picture:
             page.paste(shown, (left, top + self._line))
             words = f"return {player.returns:,.1f}"
             if player.ending:
-                words += f"   {player.ending} at {player.steps * period:.2f} s"
+                words += f", {player.ending} at {player.steps * period:.2f} s"
             self._write(pen, words, left, top + self._line + self._panel[1], left + self._panel[0])
         return page
 
