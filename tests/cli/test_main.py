@@ -54,6 +54,18 @@ def test_an_unexpected_failure_is_one_line_and_exit_code_one(capsys, monkeypatch
     )
 
 
+def test_what_was_noted_of_an_error_is_told(capsys, monkeypatch):
+    def broken(self):
+        error = KeyError("x")
+        error.add_note("The policy was asked for an action: step 3.")
+        raise error
+
+    monkeypatch.setattr("drspcrl.cli.doctor.Doctor.run", broken)
+    assert main(["doctor"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("drspcrl: error: KeyError: 'x' The policy was asked for an action: step")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command(capsys, command):
     with pytest.raises(SystemExit) as stop:

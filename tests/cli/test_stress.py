@@ -137,6 +137,22 @@ def test_what_leads_out_of_a_run_folder_is_refused(tmp_path, capsys):
     assert "policy.safetensors is a symbolic link" in capsys.readouterr().err
 
 
+def test_a_policy_that_fails_is_told_as_one(worlds, tmp_path, monkeypatch, capsys):
+    (tmp_path / "failing.py").write_text(
+        "def end(observations):\n    raise SystemExit(0)\n"
+        "def fail(observations):\n    raise KeyError('mine')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, code, told in (
+        ("end", 2, "the policy ended the program with SystemExit(0)"),
+        ("fail", 1, "KeyError: 'mine' The policy was asked for an action in the world of the"),
+    ):
+        options = ["--policy", f"failing:{name}", "--env", "spiral:Spiral", "--budget", 320]
+        options += ["--worlds", worlds, "--out", tmp_path / name]
+        assert run(*options, "--episodes", 1, "--parameters", "gain", "twist") == code
+        assert told in capsys.readouterr().err
+
+
 def test_names_are_printed_and_drawn_as_they_are(tmp_path, capsys):
     name = "[red]$\\frac{\x1b[31m"
     parameters = [{"name": name, "nominal": 1.0, "tolerance": 0.5}]

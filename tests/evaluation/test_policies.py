@@ -155,6 +155,14 @@ def test_an_error_in_the_policy_says_where_it_was_asked(counter):
     ]
 
 
+def test_a_policy_that_ends_the_program_is_no_success(counter):
+    def policy(observations):
+        raise SystemExit(0)
+
+    with pytest.raises(InputError, match=r"SystemExit\(0\); let .* \(setting none, episode 0"):
+        evaluate(policy, counter, ONE, episodes=1)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

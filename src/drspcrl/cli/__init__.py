@@ -167,7 +167,8 @@ def _of_the_disk(error: OSError) -> str:
 
 
 def _unexpected(error: Exception, debug: bool) -> int:
-    return _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1, debug)
+    told = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+    return _fail(f"{told} (--debug shows where)", 1, debug)
 
 
 def _fail(message: str, code: int, debug: bool) -> int:

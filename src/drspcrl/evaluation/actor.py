@@ -211,7 +211,21 @@ class Actor:
             observations: [BLOCK, …].
             began: Which rows are at the first step of an episode, bool[BLOCK].
             noise: Where a policy that samples gets its noise from.
+
+        Raises:
+            InputError: it ended the program, which would pass for success.
         """
+        try:
+            return self._answer(block, observations, began, noise)
+        except SystemExit as error:
+            raise InputError(
+                f"the policy ended the program with SystemExit({error.code!r}); let it return "
+                "actions, or raise an error"
+            ) from error
+
+    def _answer(
+        self, block: int, observations: np.ndarray, began: np.ndarray, noise: BlockNoise
+    ) -> Any:
         if not self._predicts and self._deterministic:
             return self.policy(observations)
         if not self._predicts:

@@ -163,12 +163,17 @@ class Player:
         began = np.zeros(BLOCK, bool)
         began[slots] = self._lengths[ids] == 0
         no_noise: Any = None  # only deterministic policies are asked
-        answer = self._actor(block, seen, began, no_noise)
+        where = self._features[ids[0]]
         try:
+            answer = self._actor(block, seen, began, no_noise)
             return checked(answer, slots, BLOCK, self._env.action_space, self._clip)
         except InputError as error:
-            where = self.describe(self._features[ids[0]])
-            raise InputError(f"{error} (in the world {where})") from None
+            raise InputError(f"{error} (in the world {self.describe(where)})") from None
+        except Exception as error:
+            error.add_note(
+                f"The policy was asked for an action in the world {self.describe(where)}."
+            )
+            raise
 
     def describe(self, features: np.ndarray) -> str:
         """A world f [W] in the user's words; what is as in the simulator is left out."""
