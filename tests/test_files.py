@@ -212,3 +212,11 @@ def test_what_killed_processes_left_aside_goes_and_what_others_write_stays(tmp_p
             assert aside.is_dir()
     names = {".drspcrl-aside-0011223344556600", "clip.gif", "link"}
     assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_a_folder_that_is_named_may_be_a_link_but_not_to_itself(tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "named").symlink_to(tmp_path / "runs")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert files.named_folder(tmp_path / "named") == tmp_path / "runs"
+    assert not files.named_folder(tmp_path / "loop").exists()

@@ -210,9 +210,14 @@ def make_folder(path: Path) -> None:
     check_folder(path)
 
 
+def resolved(path: Path) -> Path:
+    """A path without links; unlike `Path.resolve` it raises nothing where one leads to itself."""
+    return Path(os.path.realpath(path))
+
+
 def named_folder(path: Path) -> Path:
     """A folder as its user named it; where that is a link, what it leads to."""
-    return path.resolve() if path.is_symlink() else path
+    return resolved(path) if path.is_symlink() else path
 
 
 def check_folder(path: Path) -> None:

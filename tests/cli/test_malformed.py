@@ -526,6 +526,36 @@ def test_a_full_disk(capsys, place, monkeypatch, command, broken):
     assert not {"index.html", "solution.csv", "evaluation-one.csv", "metrics.csv.xz"} & set(left)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train --env probe/noise --algorithm ppo --steps 64 --out loop.yaml",
+        "train --env probe/noise --algorithm ppo --steps 64 --out new --worlds loop.yaml",
+        "resume loop.yaml",
+        "evaluate loop.yaml",
+        "evaluate runs --suite loop.yaml",
+        "report loop.yaml --out new",
+        "report runs --out loop.yaml",
+        "keep runs --out loop.yaml",
+        "grid --plan loop.yaml",
+        "grid --plan mine.yaml",
+        "stress loop.yaml",
+        "export loop.yaml --out new.npz",
+        f"export runs/{NAME} --out loop.yaml/new.npz",
+        "solve --mdp machine --points 2 --iterations 1 --out loop.yaml",
+    ],
+)
+def test_a_link_that_leads_to_itself(capsys, place, command):
+    (place / "loop.yaml").symlink_to("loop.yaml")
+    group = {"env": "probe/noise", "algorithm": "ppo", "methods": ["vanilla"], "seeds": [0]}
+    grid = {"title": "x", "groups": [group], "evaluation": {"suite": "loop.yaml"}}
+    put(place / "mine.yaml", json.dumps(grid))
+    run = place / "runs" / NAME / "run.json"
+    run.write_text(run.read_text().replace("stopped", "finished"))
+    assert main(command.split()) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("drspcrl: error: ")
+
+
 def test_a_full_disk_stops_no_other_run(capsys, place, monkeypatch):
     """Of two runs the one whose folder takes nothing is named, and the other is evaluated."""
     put(place / "one.yaml", "settings: [none]")

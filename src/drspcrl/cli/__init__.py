@@ -48,7 +48,7 @@ _ENDLESS_NUMBER = re.compile(r"\d{1000,}")
 # What the disk, its permissions or the length of a name are to blame for.
 _DISK = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO),
-    *(errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+    *(errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
 )
 
 

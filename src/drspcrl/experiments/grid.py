@@ -12,7 +12,7 @@ from drspcrl.config.presets import ablation
 from drspcrl.display import brief, shown
 from drspcrl.errors import InputError
 from drspcrl.experiments.population import TRAINING, Population
-from drspcrl.files import read_text
+from drspcrl.files import read_text, resolved
 from drspcrl.reading import MOST_YAML, parse_yaml
 from drspcrl.training.settings import is_shared
 from drspcrl.variants import Variant
@@ -225,7 +225,7 @@ def _evaluation(content: Any, folder: Path) -> Evaluation:
     _check_names("evaluation", content, {"suite", "episodes"})
     found = Evaluation(**content)
     if Path(found.suite).suffix in (".yaml", ".yml"):
-        return replace(found, suite=str((folder / found.suite).resolve()))
+        return replace(found, suite=str(resolved(folder / found.suite)))
     return found
 
 

@@ -26,6 +26,7 @@ from drspcrl.files import (
     read_bytes,
     refuse_links,
     remove_own,
+    resolved,
     write_and_sync,
 )
 from drspcrl.policy import POLICY_FILE, load_policy
@@ -266,7 +267,7 @@ def _targets(runs: list[Run], out: Path) -> dict[Path, Run]:
                 f"{targets[target].path} and {run.path} would both go to {target}; keep them one "
                 "by one, each with an --out of its own"
             )
-        if target.resolve() == run.path.resolve():
+        if resolved(target) == resolved(run.path):
             raise InputError(f"{run.path} is in --out itself; give another --out")
         targets[target] = run
     return targets

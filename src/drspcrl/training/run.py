@@ -19,6 +19,7 @@ from rich.console import Console
 
 from drspcrl.display import counted, literal_console
 from drspcrl.errors import InputError
+from drspcrl.files import resolved
 from drspcrl.policy import Policy
 from drspcrl.runfolder.checkpoint import Saved
 from drspcrl.training.adversaries import Adversaries, perturbations_of
@@ -66,7 +67,7 @@ def train(
             the disk took no more; what was saved before is whole.
     """
     console, called = console or literal_console(), Callbacks(callbacks)
-    config = replace(config, out=config.out.resolve())  # an environment may change directories
+    config = replace(config, out=resolved(config.out))  # an environment may change directories
     check_unused(config)
     config = measured(config)
     if config.deterministic:
