@@ -109,6 +109,7 @@ def _imported(alone: bool) -> Any:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if alone:
         os.environ.setdefault("RAY_enable_metrics_collection", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")  # as without Ray, whatever else runs here
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # 127.0.0.1 as its address
     # The choice of what a task without a GPU sees; unset, every worker warns about it.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
