@@ -106,12 +106,14 @@ if TYPE_CHECKING:
     from drspcrl.training import Callback, TrainConfig, resume, train
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return getattr(import_module(_EXPORTS[name]), name)
-    if name in _SUBPACKAGES:
-        return import_module(f"drspcrl.{name}")
-    raise AttributeError(f"module 'drspcrl' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker would take every name for Any
+
+    def __getattr__(name: str) -> Any:
+        if name in _EXPORTS:
+            return getattr(import_module(_EXPORTS[name]), name)
+        if name in _SUBPACKAGES:
+            return import_module(f"drspcrl.{name}")
+        raise AttributeError(f"module 'drspcrl' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """One run's folder: what is written into it, and when."""
 
+import errno
 import json
 import math
 import os
@@ -37,6 +38,7 @@ from drspcrl.runfolder.tables import check_value
 from drspcrl.training.config import Member, TrainConfig
 from drspcrl.training.telemetry import EventWriter
 
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO)
 BEST_POLICY_FILE = "policy-best.safetensors"
 CONFIG_FILE, INFO_FILE = "config.yaml", "run.json"
 FIRST_COLUMNS = (
@@ -360,3 +362,17 @@ def _piece(step: int) -> dict[str, Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@contextmanager
+def one_line_for_the_disk(out: Path) -> Iterator[None]:
+    """An `InputError` where the disk is full or may not be written to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise InputError(
+            f"{error.filename or out} cannot be written: {error.strerror}; what was saved before "
+            f"is whole: make room, then drspcrl resume {out}"
+        ) from error

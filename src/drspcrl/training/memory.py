@@ -150,3 +150,11 @@ def _existing(path: Path) -> Path:
     while not path.exists():
         path = path.parent
     return path
+
+
+def ask_for_determinism() -> None:
+    """Read when JAX first finds its devices, so a process that has already computed is too late."""
+    flag = "--xla_gpu_deterministic_ops=true"
+    flags = os.environ.get("XLA_FLAGS", "")
+    if flag not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()

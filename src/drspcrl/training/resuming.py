@@ -14,8 +14,9 @@ from drspcrl.runfolder.checkpoint import Saved, Store
 from drspcrl.runfolder.runs import METRICS_FILE, find_runs, read_config, read_info
 from drspcrl.training.callbacks import Callback, Callbacks
 from drspcrl.training.config import TrainConfig
-from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty
-from drspcrl.training.run import Trainer, ask_for_determinism, one_line_for_the_disk
+from drspcrl.training.folder import INFO_FILE, RunFolder, held, is_empty, one_line_for_the_disk
+from drspcrl.training.memory import ask_for_determinism
+from drspcrl.training.run import Trainer
 from drspcrl.training.settings import named_parts
 from drspcrl.versions import version_changes
 

@@ -1,13 +1,11 @@
 """`drspcrl.train`: from a configuration to run folders."""
 
-import errno
 import math
-import os
 import signal
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -27,9 +25,9 @@ from drspcrl.training.callbacks import Callback, Callbacks
 from drspcrl.training.collector import Collector, TrainEvaluator
 from drspcrl.training.config import TrainConfig
 from drspcrl.training.curriculum import Curricula
-from drspcrl.training.folder import RunFolder, check_unused, held_new
+from drspcrl.training.folder import RunFolder, check_unused, held_new, one_line_for_the_disk
 from drspcrl.training.loop import ball, finite_members, make_loop, member_parts, put_back
-from drspcrl.training.memory import check_room, choose_devices, estimate
+from drspcrl.training.memory import ask_for_determinism, check_room, choose_devices, estimate
 from drspcrl.training.settings import Settings
 from drspcrl.training.stopping import Stop
 from drspcrl.training.telemetry import Tracker, TrainProgress, member_rows
@@ -42,8 +40,6 @@ from drspcrl.training.worlds import (
 )
 from drspcrl.versions import environment_info
 from drspcrl.worlds.episodes import PACING
-
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO)
 
 
 def train(
@@ -406,31 +402,9 @@ class Trainer:
         return "stopped" if self.stop.signal is None else "interrupted"
 
 
-@contextmanager
-def one_line_for_the_disk(out: Path) -> Iterator[None]:
-    """An `InputError` where the disk is full or may not be written to."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _DISK:
-            raise
-        raise InputError(
-            f"{error.filename or out} cannot be written: {error.strerror}; what was saved before "
-            f"is whole: make room, then drspcrl resume {out}"
-        ) from error
-
-
 def _where(mask: np.ndarray) -> list[int]:
     return [k for k, is_so in enumerate(mask) if is_so]
 
 
 def _passed(before: int, after: int, every: int) -> bool:
     return every > 0 and before // every != after // every
-
-
-def ask_for_determinism() -> None:
-    """Read when JAX first finds its devices, so a process that has already computed is too late."""
-    flag = "--xla_gpu_deterministic_ops=true"
-    flags = os.environ.get("XLA_FLAGS", "")
-    if flag not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from drspcrl.worlds.own import SetWorld
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return getattr(import_module(_EXPORTS[name]), name)
-    raise AttributeError(f"module 'drspcrl.worlds' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker would take every name for Any
+
+    def __getattr__(name: str) -> Any:
+        if name in _EXPORTS:
+            return getattr(import_module(_EXPORTS[name]), name)
+        raise AttributeError(f"module 'drspcrl.worlds' has no attribute {name!r}")

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from drspcrl.runfolder.checkpoint.tree import join, member
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return getattr(import_module(_EXPORTS[name]), name)
-    raise AttributeError(f"module 'drspcrl.runfolder.checkpoint' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker would take every name for Any
+
+    def __getattr__(name: str) -> Any:
+        if name in _EXPORTS:
+            return getattr(import_module(_EXPORTS[name]), name)
+        raise AttributeError(f"module 'drspcrl.runfolder.checkpoint' has no attribute {name!r}")
