@@ -154,4 +154,4 @@ def test_every_exported_name_is_there():
     for name in drspcrl.__all__:
         assert getattr(drspcrl, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = drspcrl.nonsense
+        _ = drspcrl.nonsense  # type: ignore[attr-defined]
