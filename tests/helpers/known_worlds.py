@@ -24,10 +24,9 @@ from drspcrl.worlds.signal import WorldStrength
 DISCOUNT = 0.8
 TOLERANCES = {"theta": 0.3, "actuator": 0.3, "bias": 0.5}
 LEARNING = {
-    "sac": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3, "batch_size": 512},
+    "sac": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3},
     "ddpg": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3, "exploration": 0.3},
-    "td3": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3, "exploration": 0.3}
-    | {"batch_size": 512},
+    "td3": {"learning_starts": 64, "tau": 0.05, "critic_lr": 3e-3, "exploration": 0.3},
     "ppo": {"rollout_size": 2048, "learning_rate": 3e-3, "clip": 100.0, "trace": 0.5},
 }
 SHARED = {"envs_per_member": 16, "hidden": [64, 64], "discount": DISCOUNT}
