@@ -30,7 +30,7 @@ from drspcrl.runfolder.checkpoint.store import _sealed
 pytestmark = pytest.mark.slow
 
 RUN = "probe_noise-ppo-fixed-s3"
-LONGEST = 20  # seconds, for one command that usually takes a tenth of one
+LONGEST = 200  # seconds; alone, no command takes a tenth of it, but a machine may be busy
 BOMB = tuple(pairwise("abcdefghijklmnopqrstuvwxyz"))
 BOMB_IN_A_LINE = "[&a [1,1]," + "".join(f"&{c} [*{p},*{p},*{p}]," for p, c in BOMB) + "1]"
 ALIASES = "a: &a [x]\n" + "".join(f"{c}: &{c} [*{p}, *{p}]\n" for p, c in BOMB)
