@@ -176,15 +176,17 @@ def test_attacks_on_our_policies_do_without_jax(tmp_path):
     assert done.stdout.split() == ["False"], done.stderr
 
 
-# Poles on carts stand whatever is shown within the published radius, so theirs is larger.
-_POLES = Suite("poles", [parse(f"{kind}=0.4") for kind in ("random_attack", "query_attack")])
+# Three times the published radii: within those some policies lose nothing to any attack.
+_RADII = {"Hopper": 0.225, "HalfCheetah": 0.45, "Walker2d": 0.15, "InvertedPendulum-v5": 0.8}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", zoo.names())
-def test_an_attack_is_stronger_than_noise_of_its_size(name):
+@pytest.mark.parametrize("name", [name for name in zoo.names() if "Humanoid" not in name])
+def test_attacks_are_stronger_than_noise_of_their_size(name):
     task = read_run(zoo.folder_of(name), metrics=()).environment
-    suite = _POLES if task.startswith("InvertedPendulum") else "attacks"
+    kinds = ("random_attack", "action_attack", "query_attack")
+    suite = Suite("near", [parse(f"{kind}={_RADII[task]}") for kind in kinds])
     table = evaluate(load_policy(zoo.folder_of(name)), task, suite, 10, show=None)
     means = {s.perturbation: s.mean for s in table.summary()}
+    assert means["action_attack"] < means["random_attack"]
     assert means["query_attack"] < means["random_attack"]
