@@ -12,6 +12,7 @@ import drspcrl
 from drspcrl import zoo
 from drspcrl.errors import InputError
 from drspcrl.evaluation import Suite, evaluate, evaluate_runs, load_suite
+from drspcrl.evaluation.rollout import Job
 from drspcrl.perturbations import parse
 from drspcrl.policy import load_policy
 from drspcrl.runfolder.runs import read_run
@@ -56,7 +57,7 @@ def test_radius_0_is_the_plain_episode():
     seeds = [drspcrl.evaluation.episode_seed(0, setting, 0) for setting in zero.settings]
     env = drspcrl.envs.make("Hopper", num_envs=3)
     observation, returns, playing = env.reset(seeds=seeds), np.zeros(3), np.ones(3, bool)
-    slots = [drspcrl.evaluation.rollout.Job("", row, 0).slot for row in zero.rows]
+    slots = [Job("", row, 0).slot for row in zero.rows]
     while playing.any():
         block = np.zeros((64, 11))
         block[slots] = observation
