@@ -42,10 +42,9 @@ def here(tmp_path, monkeypatch):
 
 
 def evaluate(policy: str, *options: str) -> int:
-    return main(
-        ["evaluate", "--policy", policy, "--env", "Pendulum-v1", "--out", "runs",
-         "--suite", "small.yaml", "--episodes", "2", "--threads", "1", *options]
-    )  # fmt: skip
+    usual = {"--env": "Pendulum-v1", "--out": "runs", "--suite": "small.yaml", "--episodes": "2"}
+    rest = [part for pair in usual.items() if pair[0] not in options for part in pair]
+    return main(["evaluate", "--policy", policy, "--threads", "1", *rest, *options])
 
 
 def test_a_function_becomes_a_run_folder(here, capsys):
