@@ -75,7 +75,7 @@ class Probe(Simulation):
         )
         self._steps += 1
         self._observation = observation
-        truncated = self._steps >= self.time_limit
+        truncated = self._steps >= (self.time_limit or np.inf)
         return SimulationStep(
             observation.copy(), reward, terminated, truncated, np.zeros(self.num_envs, bool)
         )
