@@ -290,7 +290,7 @@ def test_estimates_are_at_least_what_xla_plans_for_draws(algorithm):
     loop = make_loop(algorithm, settings, collector, [0], 2000, cpu, cpu, against)
     if isinstance(loop, OnPolicyLoop):
         shape = (1, loop._length, loop._envs, 2 * loop._size + 3)
-        seen = loop._blank_rollout(), np.zeros(shape, np.float32), loop._shown()
+        seen = loop._blank_rollout(), np.zeros(shape, np.float32), loop._signal_inputs()
         numbers = np.int32(0), np.float32(0.0)
     else:
         assert isinstance(loop, OffPolicyLoop)

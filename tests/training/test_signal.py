@@ -72,8 +72,8 @@ def test_asking_changes_nothing(loop):
 
 def test_another_epsilon_is_felt_and_compiles_nothing(loop):
     before = loop.signal()
-    compiled = loop._probe._cache_size(), loop._update._cache_size()
+    compiled = loop._signal_of._cache_size(), loop._update._cache_size()
     loop.set_epsilon(np.array([0.0, 1.0, 0.5]))
     assert loop.signal()["robust_value"][1] < before["robust_value"][1]
     loop.iterate()
-    assert (loop._probe._cache_size(), loop._update._cache_size()) == compiled
+    assert (loop._signal_of._cache_size(), loop._update._cache_size()) == compiled

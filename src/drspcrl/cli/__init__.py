@@ -35,8 +35,8 @@ COMMANDS = {
 }
 
 DESCRIPTION = (
-    "Reinforcement learning that survives the real world: policies trained against the worst case "
-    "in a ball around the nominal model, whose radius grows at the agent's own pace.\n\n"
+    "Reinforcement learning that survives the real world: policies are trained in a set of worlds "
+    "around the simulator, which grows at the agent's own pace.\n\n"
     "--version prints the version. With --debug, after any command, an error shows where it "
     "happened. --tyro-print-completion bash (or zsh, tcsh) prints a script that completes commands "
     "and options in that shell."

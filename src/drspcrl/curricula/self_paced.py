@@ -1,4 +1,4 @@
-"""The paper's contribution: ε grows as fast as the agent's own dual variable allows."""
+"""The paper's contribution: ε grows as fast as the agent's own cost of robustness allows."""
 
 import math
 import warnings
@@ -81,11 +81,11 @@ def lagrangian_step(
 class SelfPaced:
     """All forms of the self-paced rule; x is the rule's own variable, ρ (`coordinate`) or ε.
 
-    `coordinate`   x ← Π[x − λ_curr (E[slope]/E|r| + 2α(x − x_b))], the default;
+    `coordinate`   x ← Π[x − λ_curr (E[slope]/E|r| + 2α(x − x_b))], default with transitions;
     `radius`       x ← Π[x − λ_curr (C_γ E[β*] + 2α(x − x_b))], the paper's;
     `lagrangian`   the step that the paper derives it from, with λ = 1/(2λ_curr) − α, at least 0;
     `closed_form`  x_b − C_γ E[β*]/2α, the maximiser itself: wants a trust region;
-    `price`        x ← Π[x − λ_curr (price + 2α(x − x_b))] in worlds, |Δx| bounded by `limit`;
+    `price`        x ← Π[x − λ_curr (price + 2α(x − x_b))], |Δx| ≤ `limit`, default in worlds;
     `keep`         x ← Π[x + limit] in worlds.
 
     In worlds x does not grow while the premium is above its bound, and not beyond a small radius

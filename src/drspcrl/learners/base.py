@@ -1,7 +1,8 @@
 """What every learner has: one member's mathematics, and what the rest of the library asks of it.
 
 A learner is a frozen dataclass of fixed choices. `drspcrl.learners.sac` is an example with a
-replay, `drspcrl.learners.ppo` one that learns on-policy; the loops say what they ask besides.
+replay, `drspcrl.learners.ppo` one that learns on-policy; what the
+replay loop asks besides, `OffPolicyLearner` in `drspcrl.learners.actor_critic` says.
 """
 
 from typing import Any, ClassVar, Protocol

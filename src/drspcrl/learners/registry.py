@@ -39,7 +39,10 @@ LEARNERS = Registry(
         ),
     },
 )
-_PARTS = ("Settings", "Hyper", "loop", "of", "init", "act", "update", "policy", "policy_parts")
+_PARTS = (
+    *("Settings", "Hyper", "loop", "of", "init", "act", "act_deterministic", "update"),
+    *("policy", "policy_parts"),
+)
 
 
 def learner_class(name: str) -> Any:

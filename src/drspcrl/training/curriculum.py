@@ -110,6 +110,6 @@ class Curricula:
         return [{"iteration": self.iteration, "state": state} for state in self.states]
 
     def restore(self, trees: Sequence[Mapping[str, Any]]) -> None:
-        """Go on from `trees`."""
+        """Continue from `trees`."""
         self.iteration = int(trees[0]["iteration"])
         self.states = [tree["state"] for tree in trees]

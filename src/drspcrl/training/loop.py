@@ -31,7 +31,8 @@ class Loop(ABC):
         collector: the environments.
         learner: the algorithm.
         hyper: the members' numbers, [M] each.
-        uncertainty: what the members are trained against, [M] each.
+        uncertainty: how strong it is for the members (ε, budget, tilt or noise), [M] each; what
+            kind it is, `learner.uncertainty` says.
         state: the members' learner states, stacked.
         steps: environment steps of each member so far.
         metrics: what the newest updates said, [M] each; nan or empty before the first.
@@ -105,7 +106,7 @@ class Loop(ABC):
             self.collector.worlds.set_radius(values)
 
     def deterministic_actions(self, observations: np.ndarray) -> np.ndarray:
-        """What the policies do when judged: [M, n, O] → [M, n, A]."""
+        """Actions of the policies in an evaluation: [M, n, O] → [M, n, A]."""
         return np.asarray(self._act_deterministic(self.state, observations))
 
     def _known_episodes(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -177,7 +178,7 @@ def make_loop(
     steps: int,
     device: Device,
     memory: Device,
-    uncertainty: Strength | None = None,
+    strength: Strength | None = None,
     member_settings: Sequence[Settings] | None = None,
     worlds: tuple[Uncertainty, Any] | None = None,
 ) -> Loop:
@@ -191,7 +192,7 @@ def make_loop(
         steps: length of the run.
         device: where to learn.
         memory: where replay lives.
-        uncertainty: what the members are trained against, [M] each, see
+        strength: what the members are trained against, [M] each, see
             `drspcrl.training.transitions`; without it the learners are the plain ones.
         member_settings: the settings of each member, where they differ in a number.
         worlds: learning in worlds, and the numbers in which members differ there, see
@@ -199,14 +200,14 @@ def make_loop(
     """
     members = len(seeds)
     each = list(member_settings or [settings] * members)
-    against: Any = no_uncertainty(members) if uncertainty is None else uncertainty
+    against: Any = no_uncertainty(members) if strength is None else strength
     form: Uncertainty = Plain()
     if worlds is not None:
         form, against = worlds
-    elif uncertainty is not None:
+    elif strength is not None:
         from drspcrl.training.transitions import transitions_of  # which few trainings need
 
-        form = transitions_of(each, uncertainty, device.platform)
+        form = transitions_of(each, strength, device.platform)
     kind = learner_class(algorithm)
     learner = kind.of(settings.learner, form)
     hyper = stacked_hyper(kind.Hyper, each)

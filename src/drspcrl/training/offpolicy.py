@@ -20,7 +20,7 @@ from drspcrl.training.collector import Collector
 from drspcrl.training.loop import Device, Loop, blank_outcome, member_keys, unpack
 
 INIT, ACT, SAMPLE, UPDATE, PROBE = range(5)
-PROBED_STATES = 256
+SIGNAL_STATES = 256
 # A key of its own, so that exploration is the same with and without noise; far from those that
 # `split` gives, which are the first ones of `fold_in`.
 _NOISE = 1 << 30
@@ -69,10 +69,10 @@ class OffPolicyLoop(Loop):
         self._updates = round(settings.updates)
         self._batch, self._buffer_size = settings.batch_size, settings.buffer_size
         self._device, self._memory = device, memory
-        self._act_keys, self._update_keys, self._probe_keys = (
+        self._act_keys, self._update_keys, self._signal_keys = (
             member_keys(seeds, use, device) for use in (ACT, UPDATE, PROBE)
         )
-        self._sample_keys, self._look_keys = (
+        self._sample_keys, self._signal_batch_keys = (
             member_keys(seeds, use, memory) for use in (SAMPLE, PROBE)
         )
         self.updates = 0
@@ -84,7 +84,7 @@ class OffPolicyLoop(Loop):
         self.state = jax.jit(jax.vmap(init))(member_keys(seeds, INIT, device))
         self.replay = self._empty_replay(first, min(settings.buffer_size, steps))
         self._outcome = jax.device_put(blank_outcome(first, self._size), device)
-        self._probed = self._unprobed()
+        self._probed = self._unmeasured_signal()  # the signal's metrics; checkpoints have this name
         self.metrics = self._unmeasured() | self._probed
 
     def iterate(self) -> None:
@@ -132,15 +132,15 @@ class OffPolicyLoop(Loop):
         if not self.learner.uncertainty.paced or self.steps == 0:
             return {}
         steps = np.int32(self.steps)
-        batch = self._look(self.replay, self._look_keys, steps)
+        batch = self._signal_batch(self.replay, self._signal_batch_keys, steps)
         if self._memory != self._device:
             batch = jax.device_put(batch, self._device)
-        found = self._probe(
-            self.state, batch, self._shown(), self.uncertainty, self._probe_keys, steps
+        found = self._signal_of(
+            self.state, batch, self._signal_inputs(), self.uncertainty, self._signal_keys, steps
         )
         self._probed = found.log
         self.metrics = self.metrics | found.log
-        if self.learner.uncertainty.coordinates:  # a tilt is learned by looking
+        if self.learner.uncertainty.coordinates:  # a tilt is learned with the signal
             self.state = self.state._replace(robust=found.known)
         return self._with_episodes(found.signal)
 
@@ -178,7 +178,7 @@ class OffPolicyLoop(Loop):
         def store(replay: Replay, actions: Array, outcome: Array) -> Replay:
             return replays.add(replay, actions, unpack(outcome, size))
 
-        def probe(
+        def signal_of(
             state: Any,
             batch: Batch,
             signal_inputs: SignalInputs,
@@ -189,8 +189,8 @@ class OffPolicyLoop(Loop):
             key = jax.random.fold_in(jax.random.fold_in(key, steps), 1)
             return learner.signal(state, batch, signal_inputs, strength, key)
 
-        def look(replay: Replay, key: Array, steps: Array) -> Batch:
-            return replays.sample(replay, jax.random.fold_in(key, steps), PROBED_STATES)
+        def signal_batch(replay: Replay, key: Array, steps: Array) -> Batch:
+            return replays.sample(replay, jax.random.fold_in(key, steps), SIGNAL_STATES)
 
         sample = partial(sample_block, updates=self._updates, size=self._batch)
         update = partial(update_block, learner)
@@ -205,11 +205,11 @@ class OffPolicyLoop(Loop):
             donate_argnums=0,
             compiler_options=learning_options(self._device.platform),
         )
-        self._look = jax.jit(jax.vmap(look, in_axes=(0, 0, None)))
-        self._probe = jax.jit(jax.vmap(probe, in_axes=(0, 0, 0, 0, 0, None)))
+        self._signal_batch = jax.jit(jax.vmap(signal_batch, in_axes=(0, 0, None)))
+        self._signal_of = jax.jit(jax.vmap(signal_of, in_axes=(0, 0, 0, 0, 0, None)))
         self._jit_deterministic()
 
-    def _shown(self) -> SignalInputs:
+    def _signal_inputs(self) -> SignalInputs:
         """What the signal for curricula needs beside the replay."""
         return SignalInputs(self._starts, self._known_episodes())
 
@@ -221,14 +221,14 @@ class OffPolicyLoop(Loop):
         names = jax.eval_shape(self._update, *members, first)[1]
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
 
-    def _unprobed(self) -> dict[str, Array]:
-        """The metrics of a probe as nan; none of a plain learner."""
+    def _unmeasured_signal(self) -> dict[str, Array]:
+        """The metrics of the signal as nan; none of a plain learner."""
         if not self.learner.uncertainty.paced:
             return {}
         zero = np.int32(0)
-        batch = jax.eval_shape(self._look, self.replay, self._look_keys, zero)
-        members = (self.state, batch, self._shown(), self.uncertainty, self._probe_keys)
-        names = jax.eval_shape(self._probe, *members, zero).log
+        batch = jax.eval_shape(self._signal_batch, self.replay, self._signal_batch_keys, zero)
+        members = (self.state, batch, self._signal_inputs(), self.uncertainty, self._signal_keys)
+        names = jax.eval_shape(self._signal_of, *members, zero).log
         return {name: jnp.full(like.shape, jnp.nan) for name, like in names.items()}
 
     def _empty_replay(self, first: np.ndarray, size: int) -> Replay:

@@ -108,7 +108,7 @@ class OnPolicyLoop(Loop):
             self.state,
             drawn,
             outcomes,
-            self._shown(),
+            self._signal_inputs(),
             self.hyper,
             self.uncertainty,
             self._update_keys,
@@ -133,7 +133,7 @@ class OnPolicyLoop(Loop):
         """
         return self._with_episodes(self._signal)
 
-    def _shown(self) -> SignalInputs | None:
+    def _signal_inputs(self) -> SignalInputs | None:
         """What the signal for curricula needs beside rollouts."""
         if self._starts is None:
             return None
@@ -149,7 +149,12 @@ class OnPolicyLoop(Loop):
         if not self.learner.uncertainty.paced:
             return {}
         shape = (self.collector.members, self._length, self._envs, self._width)
-        members = (self.state, self._blank_rollout(), np.zeros(shape, np.float32), self._shown())
+        members = (
+            self.state,
+            self._blank_rollout(),
+            np.zeros(shape, np.float32),
+            self._signal_inputs(),
+        )
         numbers = (self.hyper, self.uncertainty, self._update_keys)
         told = jax.eval_shape(self._update, *members, *numbers, np.int32(0), np.float32(0.0))[2]
         return {name: jnp.full(like.shape, jnp.nan) for name, like in told.items()}
