@@ -2,6 +2,8 @@
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from without_clock import without_clock
 
 from drspcrl import Callback, InputError, TrainConfig, load_policy, resume, train
 from drspcrl.runfolder.runs import read_info
+from drspcrl.training.callbacks import Callbacks
 
 SETTINGS = {
     "ppo": {"hidden": [8], "rollout_size": 64, "minibatches": 2, "epochs": 1},
@@ -134,3 +137,17 @@ def test_what_is_no_callback_is_refused(tmp_path, wrong):
     with pytest.raises(InputError, match=r"inherit from drspcrl\.Callback"):
         train(config(tmp_path / "out"), callbacks=[wrong])
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "continues"),
+    [(False, False), (np.False_, False), (True, True), (np.True_, True), (None, True), (0, True)],
+)
+def test_false_ends_a_training_also_as_numpy_has_it(answer, continues):
+    class Answers(Callback):
+        def on_iteration(self, iteration):
+            return answer
+
+    config = SimpleNamespace(steps=8, members=())
+    trainer: Any = SimpleNamespace(loop=SimpleNamespace(steps=1), config=config)
+    assert Callbacks([Answers()]).after_iteration(trainer, []) is continues

@@ -121,4 +121,5 @@ class Callbacks:
             for callback in self._all:
                 callback.on_episode_end(episode)
         answers: list[Any] = [callback.on_iteration(Iteration(trainer)) for callback in self._all]
-        return not any(answer is False for answer in answers)
+        # Metrics are arrays, so a comparison of them answers with np.False_.
+        return not any(isinstance(answer, bool | np.bool_) and not answer for answer in answers)
