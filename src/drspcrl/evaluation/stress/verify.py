@@ -137,7 +137,6 @@ def verify(
         budget: episodes, at least those of `COST` worlds.
     """
     space, ledger = verifier.space, verifier.ledger
-    space, ledger = verifier.space, verifier.ledger
     last, checked = ledger.played + budget, list(sides)
     nearest = None if candidate is None else verifier.outwards(candidate, reach, last)
     for k in sorted(_crossing(sides), key=lambda k: sides[k].crossing or 0.0):
