@@ -110,6 +110,29 @@ def test_policies_with_and_without_gradients_share_a_batch(make_network):
     np.testing.assert_array_equal(alone.returns, beside.returns)
 
 
+def test_a_policy_that_cannot_be_attacked_does_not_stop_the_others(make_network):
+    class Broken:
+        vjp = SCALED.vjp
+
+        def __call__(self, observations):  # refused where its readings are measured
+            return np.full((len(observations), 3), np.nan)
+
+    suite = Suite("a", [parse("action_attack=0.1")])
+    policies = {
+        "foreign": make_network("Hopper"),  # nothing of the suite is left for it
+        "broken": Broken(),
+        "ours": SCALED,
+    }
+    found = drspcrl.evaluation.evaluate_policies(policies, "Hopper", suite, 1, show=None)
+    results = {result.policy: result for result in found}
+    assert "no setting for foreign: the policy gives no" in str(results["foreign"].error)
+    assert "finite" in str(results["broken"].error)
+    alone = evaluate(SCALED, "Hopper", suite, 1, show=None)
+    table = results["ours"].table
+    assert table is not None
+    np.testing.assert_array_equal(table.returns, alone.returns)
+
+
 class Remembering:
     """In the manner of Stable-Baselines3, with a memory that counts real steps alone."""
 

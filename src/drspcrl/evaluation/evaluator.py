@@ -5,6 +5,7 @@ With each result comes a record of everything that decides it except the policy.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def evaluate_policies(
 ) -> Iterator[PolicyResult]:
     """Evaluate several policies of one task as one batch.
 
-    A policy whose actions are refused does not stop the others.
+    A policy that is refused, or whose actions are, does not stop the others.
 
     Args:
         policies: Policies by name.
@@ -123,21 +124,23 @@ def evaluate_policies(
     check_numbers(episodes=episodes, seed=seed, simulations=simulations, threads=threads)
     if not policies:
         raise InputError("there are no policies; give at least one, by name")
-    actors = {name: Actor(policy, deterministic) for name, policy in policies.items()}
     playable, left_out = _playable(env, suite)
-    plans = {name: _plan(name, policy, playable) for name, policy in policies.items()}
+    scale = partial(scale_of, env=env, seed=int(seed), clip=clip, threads=threads)
+    plans: dict[str, _Plan] = {}
+    for name, policy in policies.items():
+        try:
+            plans[name] = _plan(name, Actor(policy, deterministic), playable, scale)
+        except InputError as error:
+            yield PolicyResult(name, None, error)
+    if not plans:
+        return
     total = sum(len(plan.rows) for plan in plans.values()) * episodes
     batch = make(env, num_envs=_simulations(env, total, simulations, threads), threads=threads)
     try:
         request = {"episodes": int(episodes), "seed": int(seed), "deterministic": deterministic}
         info = record(batch, env, suite, left_out, **request, clip=clip)
-        scales = {}
-        if any(row.attack is not None for row in playable.rows):
-            check_observations(batch.observation_space)
-            for name, plan in plans.items():
-                scale, source = scale_of(policies[name], env, int(seed), clip, threads)
-                scales[name] = scale
-                plan.info["attack_scale"] = {"from": source, "scale": scale.tolist()}
+        actors = {name: plan.actor for name, plan in plans.items()}
+        scales = {name: plan.scale for name, plan in plans.items() if plan.scale is not None}
         # One policy after another, so that few of them share a step and each ends early.
         queue = Queue({name: plan.rows for name, plan in plans.items()}, int(episodes))
         played = Rollout(batch, actors, int(seed), clip, scales).play(queue)
@@ -152,20 +155,24 @@ def evaluate_policies(
 class _Plan:
     """What is played of a suite with one policy."""
 
+    actor: Actor
     rows: tuple[Row, ...]
     left_out: Mapping[str, str]
-    info: dict[str, Any]
+    info: Mapping[str, Any]
+    scale: np.ndarray | None = None
 
 
-def _plan(name: str, policy: Policy, suite: Suite) -> _Plan:
-    """Leave out the attacks that need what a policy has not.
+def _plan(
+    name: str, actor: Actor, suite: Suite, scale_of: Callable[[Policy], tuple[np.ndarray, str]]
+) -> _Plan:
+    """Leave out the attacks that need what a policy has not, and measure what the others need.
 
     Raises:
-        InputError: nothing is left.
+        InputError: nothing is left, or the policy's actions are refused.
     """
     rows, left_out = [], {}
     for row in suite.rows:
-        missing = "" if row.attack is None else row.attack.missing(policy)
+        missing = "" if row.attack is None else row.attack.missing(actor.policy)
         if missing:
             left_out[row.label] = missing
         else:
@@ -173,7 +180,11 @@ def _plan(name: str, policy: Policy, suite: Suite) -> _Plan:
     if not rows:
         why = next(iter(left_out.values()))
         raise InputError(f"suite {suite.name!r} has no setting for {name}: {why}")
-    return _Plan(tuple(rows), left_out, {})
+    if all(row.attack is None for row in suite.rows):
+        return _Plan(actor, tuple(rows), left_out, {})
+    scale, source = scale_of(actor.policy)
+    info = {"attack_scale": {"from": source, "scale": scale.tolist()}}
+    return _Plan(actor, tuple(rows), left_out, info, scale)
 
 
 def _info_of(info: Mapping[str, Any], plan: _Plan) -> dict[str, Any]:
@@ -219,6 +230,8 @@ def _playable(env: str | Callable[[], gymnasium.Env], suite: Suite) -> tuple[Sui
     """
     batch = make(env, threads=1)
     try:
+        if any(row.attack is not None for row in suite.rows):
+            check_observations(batch.observation_space)
         missing = {row.label: _missing(batch, suite, row) for row in suite.rows}
     finally:
         batch.close()
