@@ -11,7 +11,9 @@ import pytest
 
 from drspcrl.cli import main
 from drspcrl.errors import InputError
+from drspcrl.experiments import ray_engine
 from drspcrl.experiments.cluster import SCRATCH, Machine, connected, workplace
+from drspcrl.experiments.engine import Task
 from drspcrl.experiments.ray_engine import Need, unfit
 from drspcrl.files import mark
 from drspcrl.runfolder.checkpoint import FolderLock
@@ -134,3 +136,30 @@ def test_a_machine_that_is_not_fit_says_why(tmp_path, change, reason):
     job = {"versions": versions_of(["mujoco"]), "disk": 1, "task": {"storage": None}, **change}
     assert bool(unfit(job, tmp_path)) == bool(reason)
     assert re.search(reason, unfit(job, tmp_path))
+
+
+# Saves for longer than it is until it is looked again whether to stop; a second signal ends it.
+SAVES = """
+import json, signal, sys, time
+task = json.loads(sys.stdin.readline())
+def save(number, frame):
+    signal.signal(number, signal.SIG_DFL)
+    time.sleep(1.5)
+    print(json.dumps({"status": "interrupted", "error": "saved"}))
+    sys.exit()
+signal.signal(signal.SIGTERM, save)
+print("ready", file=sys.stderr, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_piece_is_asked_to_stop_once(tmp_path, monkeypatch, tiny_grid):
+    (population,) = tiny_grid().populations
+    log = tmp_path / "logs" / "one.log"
+    monkeypatch.setattr(ray_engine, "_PAUSE", 0.2)
+    monkeypatch.setattr(ray_engine, "_stopping", lambda desk: bool(log.read_text()))
+    task = Task("one", population.plain(), str(tmp_path))
+    job = {"program": (sys.executable, "-c", SAVES), "jobs": 1, "cores": 1}
+    (message,) = ray_engine._attend(job, task, True, None)
+    assert message["outcome"]["error"] == "saved"
+    assert message["outcome"]["status"] == "interrupted"

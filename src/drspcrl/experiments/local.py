@@ -22,12 +22,20 @@ WORKER = (sys.executable, "-m", "drspcrl.experiments.worker")
 _PATIENCE = 60.0  # seconds beyond the time limit before a piece is told once more
 
 
-@dataclass(frozen=True)
+@dataclass
 class Child:
     """A process that works at a task, and keeps an eye on whoever started it.
 
     It reads its task from its standard input; when whoever started it is gone, however it went, the
     input ends and the process stops with a checkpoint.
+
+    Attributes:
+        task: the task.
+        process: the process.
+        log: the file that it prints to.
+        log_start: where in that file its own lines begin.
+        begun: when it began, by the monotonic clock.
+        asked: whether it was asked to stop; asked twice, it ends without a checkpoint.
     """
 
     task: Task
@@ -35,6 +43,7 @@ class Child:
     log: Path
     log_start: int
     begun: float
+    asked: bool = False
 
     @classmethod
     def start(
@@ -70,14 +79,15 @@ class Child:
         return self.process.poll() is not None
 
     def stop(self) -> None:
-        """Ask it to stop with a checkpoint."""
+        """Ask it to stop with a checkpoint; the second time to stop at once."""
+        self.asked = True
         self.process.terminate()
 
     def end(self) -> None:
-        """Have it stop, and wait for that."""
-        if not self.ended:
+        """Have it stop with a checkpoint, and wait for that."""
+        if not self.asked:
             self.stop()
-            self.process.wait()
+        self.process.wait()
 
     def outcome(self) -> Outcome:
         """Wait for its end: its own words, or why it has none."""

@@ -388,7 +388,7 @@ def _attend(job: Mapping[str, Any], task: Task, shared: bool, desk: Any) -> Iter
         child = Child.start(task, job["program"] or WORKER, _environment(job))
         stack.callback(child.end)
         while not child.ended:
-            if time.monotonic() - asked > _PAUSE:
+            if not child.asked and time.monotonic() - asked > _PAUSE:
                 asked = time.monotonic()
                 if _stopping(desk):
                     child.stop()
