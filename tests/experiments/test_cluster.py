@@ -89,7 +89,7 @@ def test_a_machine_that_sees_a_folder_works_in_it(tmp_path, monkeypatch):
         os.environ[SCRATCH] = str(tmp_path / "scratch")
         with workplace(out, str(sign)) as (place, shared):
             assert not shared
-            assert place.parent == tmp_path / "scratch"
+            assert place.parent == tmp_path / "scratch" / f"drspcrl-{os.getuid()}"
             (place / "file").write_text("kept")
         assert not place.exists()
     assert not list(out.iterdir())
@@ -100,18 +100,49 @@ def test_a_machine_that_sees_a_folder_works_in_it(tmp_path, monkeypatch):
         assert place.parent == tmp_path / f"drspcrl-{os.getuid()}"
 
 
-def test_what_killed_workers_left_is_removed(tmp_path):
+def test_what_killed_workers_left_is_removed_and_nothing_else(tmp_path):
     os.environ[SCRATCH] = str(tmp_path)
+    mine, base = tmp_path / "work-thesis", tmp_path / f"drspcrl-{os.getuid()}"
+    base.mkdir(mode=0o700)
+    left, held, new = (base / f"drspcrl-work-{name}" for name in ("left", "held", "new"))
+    unmarked = [base / "drspcrl-work-mine", base / "work-mine", base / "mine"]
+    for folder in (mine, left, held, new, *unmarked):
+        (folder / "run").mkdir(parents=True)
+    for folder in (left, held, new, mine):
+        (folder / ".drspcrl-work").touch()
+    lock = FolderLock(held / "run")
+    (base / "drspcrl-work-link").symlink_to(mine)
     old = time.time() - 1000
-    for name in ("work-left", "work-held", "work-new", "mine"):
-        (tmp_path / name / "run").mkdir(parents=True)
-    lock = FolderLock(tmp_path / "work-held" / "run")
-    for name in ("work-left", "work-held", "mine"):
-        os.utime(tmp_path / name, (old, old))
+    for folder in (mine, left, held, *unmarked):
+        os.utime(folder, (old, old))
     with workplace(tmp_path / "out", "nothing") as (place, _):
-        names = {entry.name for entry in tmp_path.iterdir()}
-        assert names == {"work-held", "work-new", "mine", place.name}
+        kept = {held, new, base / "drspcrl-work-link", place, *unmarked}
+        assert set(base.iterdir()) == kept
+        os.utime(place, (old, old))  # a folder that is at work stays, however old
+        with workplace(tmp_path / "out", "nothing"):
+            assert place.is_dir()
+    assert (mine / "run").is_dir()
     lock.release()
+
+
+def _open_to_all(base: Path) -> None:
+    base.mkdir()
+    base.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda base: base.symlink_to(base.parent), "is not a folder of user"),
+        (lambda base: base.write_text(""), "is not a folder of user"),
+        (_open_to_all, "is open to other users; chmod 700"),
+    ],
+)
+def test_a_scratch_folder_of_somebody_else_is_refused(tmp_path, make, reason):
+    os.environ[SCRATCH] = str(tmp_path)
+    make(tmp_path / f"drspcrl-{os.getuid()}")
+    with pytest.raises(InputError, match=reason):
+        workplace(tmp_path / "out", "nothing").__enter__()
 
 
 def test_placement_by_need():

@@ -123,7 +123,7 @@ def test_an_undisturbed_grid_equals_the_local_one(grid, straight, carried, tmp_p
     assert all("runs of 6,400 steps" in log for log in logs)
     # Neither a mark here nor a copy there is left.
     assert not list(tmp_path.glob(".drspcrl-aside-*"))
-    assert not list(carried.folder.glob("node-*/*"))
+    assert not list(carried.folder.glob("node-*/drspcrl-*/*"))
     # The same command finds nothing to do, here and there.
     lines = list[str]()
     on_ray(grid, tmp_path, carried, lines.append)

@@ -8,12 +8,13 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -31,13 +32,15 @@ if TYPE_CHECKING:
     from drspcrl.evaluation.parallel import Spread, Work
 
 SCRATCH = "DRSPCRL_SCRATCH"
-"""The environment variable of a machine that names the folder to work in; it then always does."""
+"""The environment variable of a machine that names where its scratch folder is, which it then uses
+for every piece."""
 
 LOSSES = 10
 """How often work begins again because the machine or process it was on is gone."""
 
 _ANSWER = 5.0  # seconds for a cluster to answer
 _ABANDONED = 60.0  # seconds after which a scratch folder without an owner is removed
+_PREFIX, _MARKER = "drspcrl-work-", ".drspcrl-work"  # of a folder that was made here
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,7 @@ def workplace(out: Path, sign: str) -> Iterator[tuple[Path, bool]]:
         sign: a file in it, by which it is recognised.
 
     Raises:
+        InputError: the scratch folder is not this user's alone.
         OSError: the disk takes no folder.
     """
     if not os.environ.get(SCRATCH) and os.path.lexists(sign):
@@ -172,12 +176,10 @@ def workplace(out: Path, sign: str) -> Iterator[tuple[Path, bool]]:
         return
     from drspcrl.runfolder.checkpoint import FolderLock
 
-    base = Path(os.environ.get(SCRATCH) or f"{tempfile.gettempdir()}/drspcrl-{os.getuid()}")
-    base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if base.stat().st_uid != os.getuid():
-        raise InputError(f"{base} belongs to somebody else; set {SCRATCH} to a folder of your own")
+    base = _own_folder(Path(os.environ.get(SCRATCH) or tempfile.gettempdir()))
     _remove_abandoned(base)
-    folder = Path(tempfile.mkdtemp(prefix="work-", dir=base))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+    (folder / _MARKER).touch()
     lock = FolderLock(folder)
     try:
         yield folder, False
@@ -186,19 +188,38 @@ def workplace(out: Path, sign: str) -> Iterator[tuple[Path, bool]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _own_folder(scratch: Path) -> Path:
+    """A folder of this user alone, which is made unless it is there."""
+    base = scratch / f"drspcrl-{os.getuid()}"
+    scratch.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        base.mkdir(mode=0o700)
+    found = base.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise InputError(
+            f"{base} is not a folder of user {os.getuid()}; remove it, or set {SCRATCH} to "
+            "another folder"
+        )
+    if found.st_mode & 0o077:
+        raise InputError(f"{base} is open to other users; chmod 700 {base}")
+    return base
+
+
 def _remove_abandoned(base: Path) -> None:
     """Remove what killed workers left, whose processes are gone."""
     from drspcrl.runfolder.checkpoint import FolderLock
 
-    for folder in base.glob("work-*"):
+    for folder in base.glob(f"{_PREFIX}*"):
         with ExitStack() as stack:
             try:
-                if time.time() - folder.stat().st_mtime < _ABANDONED:
+                found, marker = folder.lstat(), (folder / _MARKER).lstat()
+                ours = stat.S_ISDIR(found.st_mode) and stat.S_ISREG(marker.st_mode)
+                if not ours or time.time() - found.st_mtime < _ABANDONED:
                     continue
                 for held in [folder, *(file.parent for file in folder.rglob(".lock"))]:
                     stack.callback(FolderLock(held).release)
             except (InputError, OSError):
-                continue  # somebody is there
+                continue  # somebody is there, or it was not made here
             shutil.rmtree(folder, ignore_errors=True)
 
 
