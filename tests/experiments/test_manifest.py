@@ -429,6 +429,26 @@ def test_where_checkpoints_are_is_noted_and_asked_for(out, tiny_grid, tmp_path):
             manifest.keep_in(other)
 
 
+def test_what_has_begun_in_a_storage_alone_is_known_after_a_crash(out, tiny_grid, tmp_path):
+    """The command is killed before anything of a piece has come home."""
+    storage, grid = str(tmp_path / "storage"), tiny_grid()
+    manifest = taken_up(out, grid, most=2)
+    manifest.keep_in(storage)
+    manifest.save()
+    first, _ = manifest.pieces.values()
+    manifest.put(replace(first, runs=dict.fromkeys(first.runs, "running"), attempts=1))
+    again = taken_up(out, grid, most=1)
+    sizes = {name: piece.population.size for name, piece in again.pieces.items()}
+    assert sizes.pop(first.name) == 2
+    assert list(sizes.values()) == [1, 1]  # what has not begun is cut again
+    for other in (None, str(tmp_path / "other")):
+        with pytest.raises(InputError, match=f"checkpoints of this grid are in {storage}; give"):
+            again.keep_in(other)
+    again.keep_in(storage)
+    with pytest.raises(InputError, match="has begun with 512 steps"):
+        taken_up(out, tiny_grid(steps=1024))
+
+
 def test_a_storage_that_cannot_be_seen_is_named(tiny_grid, out):
     (population,) = tiny_grid().populations
     task = Task("one", population.plain(), str(out), storage="/no/such/folder")

@@ -186,13 +186,17 @@ class Manifest:
             InputError: runs that are not trained have checkpoints elsewhere than is said.
         """
         given = None if storage is None else str(Path(storage).absolute())
-        begun = any(piece.begun and not piece.trained for piece in self.pieces.values())
+        begun = any(self._has_begun(piece) and not piece.trained for piece in self.pieces.values())
         if begun and self.storage not in (None, given):
             raise InputError(
                 f"the checkpoints of this grid are in {brief(self.storage)}; give --storage with "
                 "that folder"
             )
         self.storage = given
+
+    def _has_begun(self, piece: Piece) -> bool:
+        """Whether there may be checkpoints of it; in a storage they may be before a run is here."""
+        return piece.begun or (self.storage is not None and piece.attempts > 0)
 
     def put(self, piece: Piece) -> None:
         """Note a piece, so that it is known whatever becomes of this process."""
@@ -235,7 +239,7 @@ class Manifest:
         self.suite = grid.evaluation.suite
         before, wanted = dict(self.pieces), set(grid.folders())
         seen = {name: self.look(piece) for name, piece in before.items()}
-        kept = {name: piece for name, piece in seen.items() if piece.begun}
+        kept = {name: piece for name, piece in seen.items() if self._has_begun(piece)}
         for piece in kept.values():
             self._check_still_wanted(piece, grid)
         self.pieces = dict(kept)
