@@ -75,6 +75,18 @@ def test_what_is_noted_is_known_after_a_crash(out, tiny_grid):
     assert not (out / JOURNAL).exists()
 
 
+def test_a_journal_is_taken_up_before_it_is_too_large_to_read(out, tiny_grid, monkeypatch):
+    noted(out, tiny_grid(), 1)
+    line = (out / JOURNAL).stat().st_size
+    monkeypatch.setattr("drspcrl.experiments.manifest._MOST_JOURNAL", 3 * line // 2)
+    written = noted(out, tiny_grid(), 4)
+    assert Manifest.read(out).pieces == written.pieces
+    with open(out / JOURNAL, "ab") as file:
+        file.write(b" " * 2 * line)
+    with pytest.raises(InputError, match=r"journal has .* bytes; at most .* are read"):
+        Manifest.read(out)
+
+
 def test_the_journal_of_an_earlier_manifest_says_nothing(out, tiny_grid):
     noted(out, tiny_grid(), 2)
     left = (out / JOURNAL).read_bytes()

@@ -35,6 +35,7 @@ JOURNAL = "manifest.journal"
 FORMAT_VERSION = 1
 _LEAST_PAUSE = 5.0  # seconds between two times that the whole file is written
 _SHARE = 0.02  # of the time may go into writing it
+_MOST_JOURNAL = 2**26  # bytes; the file takes it up before it has more
 
 PieceState = Literal["pending", "running", "interrupted", "failed", "finished", "evaluated"]
 
@@ -109,6 +110,7 @@ class Manifest:
     storage: str | None = None
     _journal: str = field(default="", init=False, repr=False)
     _saved: tuple[float, float] = field(default=(-math.inf, 0.0), init=False, repr=False)
+    _room: int = field(default=0, init=False, repr=False)
 
     @classmethod
     def read(cls, out: Path, trust: Collection[str] = ()) -> "Manifest":
@@ -178,6 +180,7 @@ class Manifest:
         write_durably(self.out / MANIFEST, text.encode() + b"\n")
         remove_own(self.out / JOURNAL)
         self._saved = (time.monotonic(), time.monotonic() - begun)
+        self._room = _MOST_JOURNAL
 
     def keep_in(self, storage: str | None) -> None:
         """Note where checkpoints are; what the file says of that is not followed, but asked for.
@@ -202,11 +205,13 @@ class Manifest:
         """Note a piece, so that it is known whatever becomes of this process."""
         self.pieces[piece.name] = piece
         when, cost = self._saved
-        if not self._journal or time.monotonic() - when > max(_LEAST_PAUSE, cost / _SHARE):
+        line = json.dumps({"journal": self._journal, "piece": _entry(piece)}).encode() + b"\n"
+        self._room -= len(line)
+        due = time.monotonic() - when > max(_LEAST_PAUSE, cost / _SHARE)
+        if not self._journal or due or self._room < 0:
             self.save()
             return
-        line = json.dumps({"journal": self._journal, "piece": _entry(piece)})
-        append(self.out / JOURNAL, line.encode() + b"\n")
+        append(self.out / JOURNAL, line)
 
     def look(self, piece: Piece) -> Piece:
         """A piece with its runs as their folders say.
@@ -299,7 +304,7 @@ def _with_journal(entries: list[Any], path: Path, token: Any) -> list[Any]:
     if token is None or not os.path.lexists(path):
         return entries
     found = {entry["name"]: entry for entry in entries}
-    for line in read_text(path).splitlines():
+    for line in read_text(path, most=_MOST_JOURNAL).splitlines():
         try:
             said = parse_json(line)
             if said["journal"] == token:

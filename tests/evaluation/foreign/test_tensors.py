@@ -10,6 +10,7 @@ import sb3_files
 from hanging import no_hang
 
 from drspcrl.errors import InputError
+from drspcrl.evaluation.foreign import tensors
 from drspcrl.evaluation.foreign.tensors import read_npz, read_tensors
 
 
@@ -185,7 +186,7 @@ def test_arrays_of_savez_are_what_was_saved():
     file = io.BytesIO()
     saved = {"mean": np.arange(6.0).reshape(2, 3), "turned": np.arange(6).reshape(2, 3).T}
     np.savez_compressed(file, **saved)  # pyright: ignore
-    found = read_npz(file.getvalue())
+    found = read_npz(file.getvalue(), ["mean", "var", "turned"])
     assert list(found) == list(saved)
     for name, array in saved.items():
         np.testing.assert_array_equal(found[name], array)
@@ -205,4 +206,23 @@ def test_arrays_of_savez_are_what_was_saved():
 )
 def test_an_array_that_is_none_is_refused(content):
     with pytest.raises(InputError, match="mean"):
-        read_npz(_zipped("mean.npy", content))
+        read_npz(_zipped("mean.npy", content), ["mean"])
+
+
+def test_only_what_is_named_is_unpacked_and_that_within_one_bound(monkeypatch):
+    file = io.BytesIO()
+    ones = {name: np.ones(4096) for name in ("mean", "var", "other")}
+    np.savez_compressed(file, **ones)  # pyright: ignore
+    read = []
+
+    def reading(archive, name, most):
+        read.append(name)
+        return original(archive, name, most)
+
+    original = tensors.read_member
+    monkeypatch.setattr(tensors, "read_member", reading)
+    monkeypatch.setattr(tensors, "_MOST_OF_ARRAYS", 2 * 8 * 4096 + 300)
+    assert list(read_npz(file.getvalue(), ["mean", "var"])) == ["mean", "var"]
+    assert read == ["mean.npy", "var.npy"]
+    with pytest.raises(InputError, match=r"other.npy has 32,896 bytes; at most 44 are read"):
+        read_npz(file.getvalue(), ["mean", "var", "other"])

@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 
 from drspcrl import named
-from drspcrl.display import brief, shown
+from drspcrl.display import brief
 from drspcrl.envs import make
 from drspcrl.errors import InputError
 from drspcrl.evaluation.actor import Policy as AnyPolicy
@@ -187,13 +187,14 @@ def _statistics(path: Path, trust: Sequence[str] | None) -> Normaliser | None:
 
 def _from_npz(path: Path) -> Normaliser:
     try:
-        found = read_npz(_content(path, "VecNormalize"))
+        found = read_npz(_content(path, "VecNormalize"), ("mean", "var", "epsilon", "clip"))
     except InputError as error:
         raise InputError(f"--normalizer {path} cannot be read: {error}") from None
     numbers = {name: array.astype(np.float64) for name, array in found.items()}
     if not {"mean", "var"} <= numbers.keys():
         raise InputError(
-            f"--normalizer {path} holds {shown(sorted(numbers))}, where mean and var are needed"
+            f"--normalizer {path} holds {', '.join(numbers) or 'none'} of mean, var, epsilon and "
+            "clip, where mean and var are needed"
         )
     extra = {name: numbers[name] for name in ("epsilon", "clip") if name in numbers}
     sound = all(array.shape == () and array > 0 for array in extra.values())

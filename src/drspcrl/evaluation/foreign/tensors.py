@@ -10,7 +10,7 @@ import pickletools
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from tokenize import TokenError
@@ -23,6 +23,8 @@ from drspcrl.errors import InputError
 
 MOST_BYTES = 2**28
 """The most bytes of a member of an archive; a policy's network has a hundredth."""
+_MOST_OF_ARRAYS = 2**24
+"""The most bytes of all arrays of statistics together; those of an image have a tenth."""
 _LONGEST_PROGRAM = 2**24  # bytes
 _MOST_INSTRUCTIONS = 200_000
 _LONGEST_SHAPE = 8
@@ -61,17 +63,22 @@ def read_tensors(content: bytes) -> dict[str, np.ndarray]:
     return {str(name): tensor for name, tensor in state.items()}
 
 
-def read_npz(content: bytes) -> dict[str, np.ndarray]:
-    """The numeric arrays that `numpy.savez` wrote, by name.
+def read_npz(content: bytes, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Those numeric arrays of these names that `numpy.savez` wrote; no others are unpacked.
 
     Raises:
-        InputError: it is no such file, is damaged, or holds anything but numbers.
+        InputError: it is no such file or is damaged, or what is read holds anything but numbers or
+            more than is needed.
     """
     archive = open_archive(content)
-    return {
-        name.removesuffix(".npy"): _read_npy(read_member(archive, name), name)
-        for name in archive.namelist()
-    }
+    there, left = frozenset(archive.namelist()), _MOST_OF_ARRAYS
+    found = {}
+    for name in names:
+        if (member := f"{name}.npy") in there:
+            array = read_member(archive, member, left)
+            left -= len(array)
+            found[name] = _read_npy(array, member)
+    return found
 
 
 # NumPy reads the header, a text, by a parser and in need by a tokenizer.
