@@ -3,9 +3,13 @@
 import os
 import re
 import socket
+import subprocess
 import sys
 import time
+from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +21,7 @@ from drspcrl.experiments.engine import Task
 from drspcrl.experiments.ray_engine import Need, unfit
 from drspcrl.files import mark
 from drspcrl.runfolder.checkpoint import FolderLock
+from drspcrl.training.stopping import Stop
 from drspcrl.versions import versions_of
 
 
@@ -194,3 +199,103 @@ def test_a_piece_is_asked_to_stop_once(tmp_path, monkeypatch, tiny_grid):
     (message,) = ray_engine._attend(job, task, True, None)
     assert message["outcome"]["error"] == "saved"
     assert message["outcome"]["status"] == "interrupted"
+
+
+@pytest.fixture
+def job(tmp_path, tiny_grid):
+    """What a machine of a cluster is given for a piece, without a cluster."""
+    (population,) = tiny_grid().populations
+    out = tmp_path / "out"
+    out.mkdir()
+    with mark(out) as sign:
+        task = asdict(Task("one", population.plain(), str(out)))
+        runs = list(population.folders())
+        yield {"task": task, "runs": runs, "sign": str(sign), "disk": 1, "versions": {}}
+
+
+@pytest.fixture
+def no_ray(monkeypatch):
+    """Ray on a machine named `here`; what is put is its own reference."""
+    ray = SimpleNamespace(
+        get_runtime_context=lambda: SimpleNamespace(get_node_id=lambda: "here"),
+        put=lambda content: content,
+        exceptions=import_module("ray.exceptions"),
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    return ray
+
+
+def test_a_machine_without_a_scratch_folder_is_not_fit(tmp_path, job, no_ray):
+    os.environ[SCRATCH] = str(tmp_path)
+    (tmp_path / f"drspcrl-{os.getuid()}").symlink_to(tmp_path)
+    (message,) = ray_engine.carry_out(job, None)
+    assert message["machine"] == "here"
+    assert "cannot be worked on" in message["unfit"]
+    assert "is not a folder of user" in message["unfit"]
+
+
+WITHOUT = """
+import sys
+sys.modules["drspcrl"] = None
+import ray.cloudpickle
+from types import SimpleNamespace
+ray.get_runtime_context = lambda: SimpleNamespace(get_node_id=lambda: "there")
+(message,) = ray.cloudpickle.loads(sys.stdin.buffer.read())({}, None)
+print(message["machine"], message["unfit"])
+"""
+
+
+def test_a_machine_without_drspcrl_is_not_fit():
+    cloudpickle = import_module("ray.cloudpickle")
+    sent = cloudpickle.dumps(ray_engine._anywhere())
+    told = subprocess.run([sys.executable, "-c", WITHOUT], input=sent, capture_output=True)
+    assert told.returncode == 0, told.stderr
+    assert re.search(rb"there .* cannot load drspcrl: ", told.stdout)
+
+
+def test_nothing_is_packed_before_a_machine_asks_for_it(job, no_ray, monkeypatch):
+    """Handing out a piece that is half done reads none of it."""
+    sent, task = list[tuple](), Task(**job["task"])
+    (Path(task.out) / job["runs"][0]).mkdir(parents=True)
+    (Path(task.out) / job["runs"][0] / "metrics.csv").write_text("step")
+    engine = ray_engine.RayEngine(Stop(None), threads=1)
+    remote = SimpleNamespace(remote=lambda *given: sent.append(given))
+    engine._ray, engine._gpu, engine._desk = no_ray, False, "desk"
+    engine._remote = SimpleNamespace(options=lambda **options: remote)
+    monkeypatch.setattr(no_ray, "put", pytest.fail)
+    assert not list(engine._submit(task, {task.out: Path(job["sign"])}, [Machine("a", 4, 0, 1e12)]))
+    ((found, desk),) = sent
+    assert desk == "desk"
+    assert found["runs"] == job["runs"]
+
+
+def test_the_desk_offers_what_is_there(job, no_ray):
+    desk, out = ray_engine._Desk(), Path(job["task"]["out"])
+    assert desk.offer(job) == []
+    (out / job["runs"][0]).mkdir(parents=True)
+    (out / job["runs"][0] / "metrics.csv").write_text("step")
+    assert desk.offer(job) == [{"files": {f"{job['runs'][0]}/metrics.csv": b"step"}}]
+    desk.stop()
+    assert desk.offer(job) is None
+    with pytest.raises(InputError, match="does not see it"):
+        desk.offer({**job, "sign": str(out / "gone")})
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [("GetTimeoutError", "none was free for 120s"), ("WorkerCrashedError", "worker died")],
+)
+def test_a_gpu_that_does_not_answer_is_not_waited_for(no_ray, error, reason):
+    asked = list[float]()
+
+    def get(reference, timeout):
+        asked.append(timeout)
+        raise getattr(no_ray.exceptions, error)
+
+    no_ray.get, no_ray.cancel = get, lambda reference: None
+    no_ray.remote = lambda **options: lambda function: SimpleNamespace(remote=str)
+    engine = ray_engine.RayEngine(Stop(None))
+    engine._ray, engine._gpu = no_ray, True
+    with pytest.raises(InputError, match=f"{reason}.*; free one, or give --memory"):
+        engine.memory("gpu")
+    assert asked == [120.0]

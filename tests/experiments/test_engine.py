@@ -5,10 +5,12 @@ import signal
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+from drspcrl.experiments import run
 from drspcrl.experiments.engine import Engine, Outcome, Task
 from drspcrl.experiments.local import LOGS, LocalEngine
 from drspcrl.experiments.manifest import Manifest
@@ -90,6 +92,19 @@ def test_a_closed_engine_leaves_no_process(tmp_path):
     begun = time.monotonic()
     running.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begun < 30
+
+
+def test_a_machine_is_not_asked_for_memory_that_is_given(tmp_path, tiny_grid, monkeypatch):
+    class Busy(Engine):
+        def memory(self, device):
+            pytest.fail("asked")
+
+        def run(self, tasks):
+            return iter(())
+
+    monkeypatch.setattr(run, "_engine", lambda options, stop: nullcontext(Busy()))
+    summary = run.run_grid(tiny_grid(), tmp_path, Options(memory=1e12, report=False), print)
+    assert [piece.state for piece in summary.pieces] == ["pending"]
 
 
 class Scripted(Engine):

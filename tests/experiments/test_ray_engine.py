@@ -330,6 +330,23 @@ def test_a_full_disk_on_one_node_costs_that_node_alone(grid, straight, carried, 
     assert_same(straight, tmp_path / "out")
 
 
+def test_a_node_without_drspcrl_costs_that_node_alone(grid, carried, tmp_path):
+    """Two larger nodes, one that lacks the package, for tasks that need two cores."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['drspcrl'] = None\n")
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    nodes = [carried.add({"PYTHONPATH": path}, cores=2), carried.add(cores=2)]
+    program = (sys.executable, "-c", PROGRAM)
+    with RayEngine(Stop(None), address=carried.address, threads=2, program=program) as engine:
+        found = list(engine.run(scripted(grid, tmp_path, ["long 1", "long 2", "good"])))
+    for node in nodes:
+        carried.ray.remove_node(node)
+    lost = [outcome for outcome in found if outcome.status == "lost"]
+    assert lost
+    assert all("cannot load drspcrl" in outcome.error for outcome in lost)
+    assert sum(outcome.status == "done" for outcome in found) == 3
+    assert not [outcome for outcome in found if outcome.status == "failed"]
+
+
 def test_evaluate_and_stress_on_a_cluster(straight, carried, tmp_path, capfd):
     runs = tmp_path / "runs"
     shutil.copytree(straight, runs)

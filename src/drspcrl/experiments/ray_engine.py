@@ -12,7 +12,7 @@ import shutil
 import socket
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
@@ -42,6 +42,7 @@ from drspcrl.versions import versions_of
 _PATIENCE = 120.0  # seconds for what is asked to stop
 _PAUSE = 1.0  # seconds between two questions whether to stop
 _FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+_PACKING = "packing"  # a thread of the desk, so that it says meanwhile whether to stop
 _PACKAGES = ("drspcrl", "jax", "mujoco", "numpy")
 """Another version of these computes other numbers."""
 
@@ -136,7 +137,7 @@ class RayEngine(Engine):
             least = int(min(machine.cores for machine in fitting))
             self.threads = self._given or max(1, least // self._jobs)
             self._least = min(machine.memory for machine in fitting)
-            self._remote = self._ray.remote(max_retries=0, num_returns="streaming")(carry_out)
+            self._remote = self._ray.remote(max_retries=0, num_returns="streaming")(_anywhere())
             self._context = stack.pop_all()
         return self
 
@@ -149,7 +150,16 @@ class RayEngine(Engine):
         if not self._gpu:
             return self._least / self._jobs
         ask = self._ray.remote(num_gpus=1, num_cpus=0)(available_memory)
-        found = self._ray.get(ask.remote("gpu"))
+        asked = ask.remote("gpu")
+        try:
+            found = self._ray.get(asked, timeout=_PATIENCE)
+        except self._ray.exceptions.RayError as error:
+            self._ray.cancel(asked)
+            busy = isinstance(error, self._ray.exceptions.GetTimeoutError)
+            why = f"none was free for {_PATIENCE:.0f}s" if busy else reason_of(error)
+            raise InputError(
+                f"no GPU of the Ray cluster tells its memory: {why}; free one, or give --memory"
+            ) from None
         return None if found is None else found / self._jobs
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
@@ -163,7 +173,7 @@ class RayEngine(Engine):
                     queue.clear()
                     yield from self._end_all()
                 there = machines(self._ray) if queue else []
-                while queue:
+                while queue and not self._stop.now:
                     yield from self._submit(queue.popleft(), signs, there)
                 for attempt in self._ready():
                     for heard in self._hear(attempt):
@@ -189,15 +199,16 @@ class RayEngine(Engine):
         failed = self.failed_on[task.piece]
         avoided = {*self._unfit, *(failed if set(usable) - failed else ())}
         selector = {"ray.io/node-id": f"!in({','.join(sorted(avoided))})"} if avoided else None
+        runs = list(Population.of(task.population).folders())
         job = {
-            "task": asdict(task), "sign": str(signs[task.out]), "program": self._program,
-            "disk": need.disk, "jobs": self._jobs, "cores": need.cores,
+            "task": asdict(task), "runs": runs, "sign": str(signs[task.out]),
+            "program": self._program, "disk": need.disk, "jobs": self._jobs, "cores": need.cores,
             "versions": versions_of(_PACKAGES),
         }  # fmt: skip
         stream = self._remote.options(
             num_cpus=need.cores, num_gpus=need.gpus, memory=need.memory or None,
             label_selector=selector, name=task.piece,
-        ).remote(job, self._offer(task), self._desk)  # fmt: skip
+        ).remote(job, self._desk)  # fmt: skip
         self._attempts[stream] = _Attempt(task, stream)
 
     def _need(self, task: Task) -> Need:
@@ -208,15 +219,6 @@ class RayEngine(Engine):
         replay = 0 if self._gpu and on_device else all_of_it.replay
         gpus = 1 / self._jobs if self._gpu else 0.0
         return Need(self.threads, gpus, learning + replay, all_of_it.disk)
-
-    def _offer(self, task: Task) -> list[Any]:
-        """What is here of a piece, for a machine that does not see it."""
-        runs = Population.of(task.population).folders()
-        out, storage = Path(task.out), task.storage
-        if not any((out / run).is_dir() for run in runs):
-            return []
-        further = storage is None or progress(Path(storage), runs) < progress(out, runs)
-        return [self._ray.put(message) for message in Packer(out, runs, further).pack()]
 
     def _ready(self) -> list[_Attempt]:
         """The attempts that have something to say; waits a moment for one."""
@@ -316,12 +318,34 @@ def _desk(ray: Any) -> Any:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    return ray.remote(num_cpus=0, scheduling_strategy=here)(_Desk).remote()
+    options = {"num_cpus": 0, "scheduling_strategy": here, "concurrency_groups": {_PACKING: 1}}
+    return ray.remote(**options)(_Desk).remote()
 
 
 class _Desk:
     def __init__(self):
         self._stopping = False
+
+    def offer(self, job: Mapping[str, Any]) -> list[Any] | None:
+        """References to what the grid's folder has of a piece; None when told to stop meanwhile.
+
+        A machine that does not see the folder asks for it when it begins, so that no more is packed
+        than what is worked at.
+        """
+        ray: Any = import_module("ray")
+        if not os.path.lexists(job["sign"]):
+            raise InputError("the Ray of the machine of this command does not see it")
+        task, runs = Task(**job["task"]), job["runs"]
+        out, storage = Path(task.out), task.storage
+        if not any((out / run).is_dir() for run in runs):
+            return []
+        further = storage is None or progress(Path(storage), runs) < progress(out, runs)
+        offer = []
+        for message in Packer(out, runs, further).pack():
+            if self._stopping:
+                return None
+            offer.append(ray.put(message))
+        return offer
 
     def stop(self) -> None:
         self._stopping = True
@@ -330,13 +354,12 @@ class _Desk:
         return self._stopping
 
 
-def carry_out(job: Mapping[str, Any], offer: Sequence[Any], desk: Any) -> Iterator[Message]:
+def carry_out(job: Mapping[str, Any], desk: Any) -> Iterator[Message]:
     """Work at a task on a machine of the cluster.
 
     Args:
         job: the task, and how it is worked at.
-        offer: messages with what the grid's folder has of the piece.
-        desk: tells whether to stop.
+        desk: offers what the grid's folder has of the piece, and tells whether to stop.
 
     Yields:
         `running` or `unfit` with the machine; what a `Copy` takes; `log`; at last the `outcome`.
@@ -345,19 +368,66 @@ def carry_out(job: Mapping[str, Any], offer: Sequence[Any], desk: Any) -> Iterat
     task, host = Task(**job["task"]), socket.gethostname()
     about = {"machine": ray.get_runtime_context().get_node_id()}
     try:
-        with workplace(Path(task.out), job["sign"]) as (place, shared):
+        with ExitStack() as stack:
+            try:
+                there = workplace(Path(task.out), job["sign"])
+                place, shared = stack.enter_context(there)
+            except InputError as error:
+                yield {"unfit": f"{host} cannot be worked on: {error}", **about}
+                return
             if reason := unfit(job, None if shared else place):
                 yield {"unfit": f"{host} {reason}", **about}
                 return
             yield {"running": host, "shared": shared, **about}
-            if not shared:
-                runs = Population.of(task.population).folders()
-                for message in fetched(offer):
-                    Copy(place, runs).take(message)
+            if not shared and not _take_offer(job, place, desk):
+                yield {"outcome": asdict(Outcome(task.piece, "interrupted")), **about}
+                return
             for message in _attend(job, replace(task, out=str(place)), shared, desk):
                 yield {**message, **about}
     except OSError as error:
         yield {"unfit": f"{host} cannot be worked on: {error}", **about}
+
+
+def _take_offer(job: Mapping[str, Any], place: Path, desk: Any) -> bool:
+    """Take what the grid's folder has of a piece; False where the grid stops meanwhile.
+
+    Raises:
+        InputError: the folder cannot be read.
+    """
+    ray: Any = import_module("ray")
+    try:
+        asked = desk.offer.options(concurrency_group=_PACKING).remote(job)
+        offer = next(fetched([asked]))
+    except ray.exceptions.RayTaskError as error:  # which is an OSError as well where its cause is
+        reason = reason_of(error.cause)
+        raise InputError(f"{job['task']['out']} cannot be read: {reason}") from None
+    if offer is None:
+        return False
+    for message in fetched(offer):
+        Copy(place, job["runs"]).take(message)
+    return True
+
+
+def _anywhere() -> Callable[..., Iterator[Message]]:
+    """`carry_out` for machines that may lack drspcrl: a function within a function is sent whole.
+
+    A function of a module is sent by name, and a machine that lacks it would fail every piece.
+    """
+
+    def carry(job: Any, desk: Any) -> Any:
+        try:
+            from drspcrl.experiments.ray_engine import carry_out as work
+        except ImportError as error:
+            from socket import gethostname
+
+            from ray import get_runtime_context
+
+            node = get_runtime_context().get_node_id()
+            yield {"unfit": f"{gethostname()} cannot load drspcrl: {error}", "machine": node}
+            return
+        yield from work(job, desk)
+
+    return carry
 
 
 def unfit(job: Mapping[str, Any], place: Path | None) -> str:

@@ -177,7 +177,8 @@ def run_grid(
         _engine(options, stop) as engine,
         Manifest.held(out, trust) as manifest,
     ):
-        most = _most_members(grid, options, engine.memory(options.device))
+        found = engine.memory(options.device) if options.memory is None else None
+        most = _most_members(grid, options, found)
         for line in manifest.follow(grid, selection, most):
             say(line)
         manifest.keep_in(options.storage)
