@@ -138,3 +138,19 @@ def test_with_a_policy_that_returns_less_than_nothing_the_limit_is_of_its_size()
     assert question.limit_return(-20.0) == pytest.approx(-24.0)
     with pytest.raises(InputError, match="fails in the simulator"):
         search(least=50.0)
+
+
+def test_a_worst_world_that_fails_in_fresh_episodes_alone_is_the_nearest(monkeypatch):
+    monkeypatch.setattr(search_worlds.Search, "nearest", lambda self, sides, budget: None)
+    monkeypatch.setattr(search_worlds.Search, "alone", lambda self, budget: [])
+    monkeypatch.setattr(Verifier, "fails", lambda self, points: np.zeros(len(points), bool))
+    found = search(spiral.Spiral, least=0.0, within=4.5, budget=500)
+    assert found.worst.verdict == "fails"
+    assert found.nearest is found.worst
+    assert "fails in fresh episodes, but not by a standard error" in str(found)
+    assert found.record()["nearest_is_worst"]
+    # Beyond the reach it is not looked for.
+    near = search(spiral.Spiral, least=0.0, within=4.5, reach=1.5, budget=500)
+    assert near.worst.verdict == "fails"
+    assert near.nearest is None
+    assert not near.record()["nearest_is_worst"]

@@ -71,6 +71,11 @@ class StressResult:
     searched: float | None = None
     complete: bool = True
 
+    @property
+    def worst_is_nearest(self) -> bool:
+        """Whether only the last episodes say that the nearest failing world fails: the worst."""
+        return self.nearest is self.worst
+
     def record(self) -> dict[str, Any]:
         """Everything as plain data, as `stress.json` holds it."""
         return {
@@ -81,6 +86,7 @@ class StressResult:
             "nominal": _estimate(self.nominal),
             "limit_return": self.limit,
             "nearest": None if self.nearest is None else self._found(self.nearest),
+            "nearest_is_worst": self.worst_is_nearest,
             "searched_distance": self.searched,
             "all_nearer_played_again": self.complete,
             "worst": self._found(self.worst),
@@ -169,6 +175,11 @@ class StressResult:
         """Where the search's episodes and the others do not agree."""
         more = "give more --episodes and --budget"
         doubts = []
+        if self.worst_is_nearest:
+            doubts.append(
+                "it is the worst world, which fails in fresh episodes, but not by a standard error "
+                f"in those of the verification; {more}"
+            )
         if self.nearest is None and self.searched is not None:
             doubts.append(
                 f"one that seemed to fail {self.searched:.3g} tolerances away does not fail with "

@@ -314,18 +314,26 @@ def _confirmed(
         above = mean_interval(returns[k] - limits)
         return Found(points[k], distance, fresh, above, share, int(lost[k].sum()))
 
+    bad, near = found(1), None if nearest is None else found(2)
     return StressResult(
         space,
         {**info, "versions": versions_of(_PACKAGES)},
         nominal,
         float(limits.mean()),
-        None if nearest is None else found(2),
-        found(1),
+        _nearer(bad, near, question.reach),
+        bad,
         verified.sides,
         ledger.played,
         seen,
         verified.complete,
     )
+
+
+def _nearer(worst: Found, nearest: Found | None, reach: float) -> Found | None:
+    """The nearest failing world; the worst one if it fails nearer, whatever verification said."""
+    inside = worst.distance <= reach * (1 + 1e-9)  # it may lie on the boundary, but for rounding
+    nearer = inside if nearest is None else worst.distance < nearest.distance
+    return worst if nearer and worst.verdict == "fails" else nearest
 
 
 def _close_progress(ledger: Ledger, advance: Progress) -> None:
