@@ -7,20 +7,22 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from drspcrl.cli import main
 from drspcrl.errors import InputError
 from drspcrl.experiments import ray_engine
-from drspcrl.experiments.cluster import SCRATCH, Machine, connected, workplace
+from drspcrl.experiments.cluster import SCRATCH, Machine, at_folders, connected, workplace
 from drspcrl.experiments.engine import Task
 from drspcrl.experiments.ray_engine import Need, unfit
 from drspcrl.files import mark
-from drspcrl.runfolder.checkpoint import FolderLock
+from drspcrl.runfolder.checkpoint import FolderLock, Store
 from drspcrl.training.stopping import Stop
 from drspcrl.versions import versions_of
 
@@ -299,3 +301,56 @@ def test_a_gpu_that_does_not_answer_is_not_waited_for(no_ray, error, reason):
     with pytest.raises(InputError, match=f"{reason}.*; free one, or give --memory"):
         engine.memory("gpu")
     assert asked == [120.0]
+
+
+class NoRay:
+    """As much of Ray as tasks at folders need, on this machine."""
+
+    exceptions = SimpleNamespace(RayTaskError=ZeroDivisionError, RayError=ZeroDivisionError)
+
+    def nodes(self):
+        return [{"Alive": True, "NodeID": "a", "Resources": {"CPU": 2}}]
+
+    def remote(self, **options):
+        return lambda task: SimpleNamespace(remote=lambda *given: partial(task, *given))
+
+    def put(self, message):
+        return message
+
+    def wait(self, waiting):
+        return waiting[:1], waiting[1:]
+
+    def get(self, task):
+        return task()
+
+
+@pytest.mark.parametrize("carried", [True, False])
+def test_checkpoints_travel_to_a_copy_where_they_are_needed(tmp_path, monkeypatch, carried):
+    os.environ[SCRATCH] = str(tmp_path / "scratch")
+    monkeypatch.setattr("drspcrl.experiments.cluster.fetched", iter)
+    run = tmp_path / "runs" / "one"
+    run.mkdir(parents=True)
+    Store(run).write(7, {"loop": {"critic": np.ones(300_000, np.float32)}})
+
+    def critic(folder, threads):
+        assert folder != run
+        has = (folder / "checkpoint").is_dir()
+        return float(Store(folder).read(7).value("loop", "critic").sum()) if has else None
+
+    ((folder, found),) = at_folders(NoRay(), [run], critic, checkpoints=carried)
+    assert folder == run
+    assert found == (300_000.0 if carried else None)
+
+
+@pytest.mark.parametrize(("suite", "carried"), [("attacks", True), ("paper", False)])
+def test_evaluate_carries_checkpoints_for_suites_that_ask_the_critic(suite, carried, monkeypatch):
+    seen = []
+
+    def spread_over(address, threads, checkpoints):
+        seen.append(checkpoints)
+        raise InputError("no cluster here")
+
+    monkeypatch.setattr("drspcrl.experiments.cluster.spread_over", spread_over)
+    zoo = str(Path(__file__).parents[2] / "zoo")
+    assert main(["evaluate", zoo, "--suite", suite, "--engine", "ray"]) == 2
+    assert seen == [carried]

@@ -98,7 +98,7 @@ class Evaluate:
         from drspcrl.policy import load_policy
 
         runs, suite = self._runs(), self._suite()
-        with self._spread() as spread:
+        with self._spread(suite) as spread:
             yield from evaluate_runs(
                 runs, load_policy, suite, self.episodes, self.seed,
                 policy_file=POLICY_FILES[self.policy], overwrite=self.overwrite,
@@ -106,12 +106,13 @@ class Evaluate:
                 show="lines", trust=self.trust or (), spread=spread,
             )  # fmt: skip
 
-    def _spread(self) -> "AbstractContextManager[Spread | None]":
+    def _spread(self, suite: "Suite") -> "AbstractContextManager[Spread | None]":
         if self.engine == "local":
             return nullcontext()
+        from drspcrl.evaluation.folders import attacks_critics
         from drspcrl.experiments.cluster import spread_over
 
-        return spread_over(self.address, self.threads)
+        return spread_over(self.address, self.threads, checkpoints=attacks_critics(suite))
 
     def _suite(self) -> "Suite":
         """What is typed here may import a module; what a folder or file says may not."""

@@ -232,14 +232,18 @@ def _prepare(
             asked = {**request, "settings": settings, "policy_sha256": digest}
             return kept_result(path, asked)
         policy = load(file) if source is None else named_policy(run, source, trust)
-        if any(
-            isinstance(row.attack, CriticDescent) for row in suite.for_task(run.environment).rows
-        ):
+        if attacks_critics(suite.for_task(run.environment)):
             policy = with_critic(policy, folder)
     except InputError as error:
         return RunResult(folder, "skipped", str(error))
     told = file.relative_to(folder).as_posix() if source is None else source
     return _Prepared(run, policy, told, digest)
+
+
+def attacks_critics(suite: Suite) -> bool:
+    """Whether a suite, on any task, asks a run's critic, which its checkpoint alone has."""
+    alone = [suite.for_task(task) for task in suite.tasks] or [suite]
+    return any(isinstance(row.attack, CriticDescent) for one in alone for row in one.rows)
 
 
 def kept_result(path: Path, request: Mapping[str, Any]) -> RunResult:

@@ -224,15 +224,20 @@ def _remove_abandoned(base: Path) -> None:
 
 
 def at_folders(
-    ray: Any, folders: Sequence[Path], function: Callable[[Path, int], Any], threads: int = 0
+    ray: Any,
+    folders: Sequence[Path],
+    function: Callable[[Path, int], Any],
+    threads: int = 0,
+    checkpoints: bool = False,
 ) -> Iterator[tuple[Path, Any]]:
     """Apply a function to folders on the cluster, one task each.
 
     Args:
         ray: the module, connected.
         folders: where the function reads, and where what it writes belongs.
-        function: of the folder, or a copy of it without checkpoints, and a number of threads.
+        function: of the folder, or a copy of it, and a number of threads.
         threads: cores for each; 0 for a fair share of all.
+        checkpoints: whether a copy has the run's checkpoints.
 
     Yields:
         Each folder with what the function gave, or the exception that it raised, as they come.
@@ -246,7 +251,7 @@ def at_folders(
     with mark(common) as sign:
         waiting = {}
         for folder in folders:
-            packer = Packer(folder.parent, [folder.name], checkpoints=False)
+            packer = Packer(folder.parent, [folder.name], checkpoints, written=checkpoints)
             offer = [ray.put(message) for message in packer.pack()]
             waiting[remote.remote(function, str(folder), str(sign), offer, cores)] = folder
         try:
@@ -259,18 +264,20 @@ def at_folders(
 
 
 @contextmanager
-def spread_over(address: str | None, threads: int) -> "Iterator[Spread]":
+def spread_over(address: str | None, threads: int, checkpoints: bool = False) -> "Iterator[Spread]":
     """What shares runs that are evaluated among the machines of a cluster; see `at_folders`.
 
     Raises:
         InputError: see `connected`.
     """
     with connected(address) as ray:
-        yield partial(_evaluated, ray, threads)
+        yield partial(_evaluated, ray, threads, checkpoints)
 
 
-def _evaluated(ray: Any, threads: int, folders: Sequence[Path], work: "Work") -> Iterator[Any]:
-    for folder, found in at_folders(ray, folders, partial(_only_one, work), threads):
+def _evaluated(
+    ray: Any, threads: int, checkpoints: bool, folders: Sequence[Path], work: "Work"
+) -> Iterator[Any]:
+    for folder, found in at_folders(ray, folders, partial(_only_one, work), threads, checkpoints):
         failed = isinstance(found, BaseException)
         yield (folder, reason_of(found)) if failed else replace(found, path=folder)
 
