@@ -183,6 +183,7 @@ def test_an_unknown_parameter_is_told_with_those_that_exist():
         ),
         ([*INFLOW, *INFLOW], "'inflow' is declared twice"),
         (3, r"failed in world_parameters: TypeError"),
+        (lambda self: INFLOW, r"is a method, where an attribute is read; .* put @property above"),
     ],
 )
 def test_a_wrong_declaration_of_an_environment_is_told(given, told):

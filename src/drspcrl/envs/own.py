@@ -112,7 +112,13 @@ class Guarded(gymnasium.Wrapper):
         if not self.env.has_wrapper_attr("world_parameters"):
             return ()
         with self.blamed("failed in world_parameters"):
-            return tuple(self.env.get_wrapper_attr("world_parameters"))
+            declared = self.env.get_wrapper_attr("world_parameters")
+            if callable(declared):
+                raise EnvironmentFailedError(
+                    f"{self._who}: its world_parameters is a method, where an attribute is read; "
+                    "make it a sequence of drspcrl.worlds.Parameter, or put @property above it"
+                )
+            return tuple(declared)
 
     def set_world(self, values: Mapping[str, float]) -> None:
         """Give the environment other values of its world parameters.
