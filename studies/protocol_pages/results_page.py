@@ -30,7 +30,7 @@ BEHIND = (
 
 STATE = (
     "`make results` computes the tables and figures of these pages from the digests of runs in "
-    "`studies/results/protocol`, and a test compares. Sentences are written by hand, and left out "
+    "`studies/results/protocol`, and a test compares. What is said in words is left out "
     "where the runs are others than those they are about. [Grids](../guides/grids.md) says how "
     "the runs are made.\n"
 )

@@ -103,6 +103,7 @@ QUICK: dict[str, Callable[[Path], dict]] = {
     "concepts/nominal_models.md": nothing,
     "concepts/statistics.md": nothing,
     "concepts/tabular.md": nothing,
+    "guides/attacks_and_faults.md": nothing,
     "guides/export.md": exported,
     "guides/your_parts.md": nothing,
     "reference/environments.md": nothing,

@@ -29,14 +29,18 @@ evaluation: {suite: paper, episodes: 1}
 """
 
 
+RUNS = {"controls": 390, "controls-ball": 240, "controls-ppo": 135, "million": 30, "tilt": 80}
+RUNS |= {"literal": 280, "literal-choice": 72}
+
+
 @pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
 def test_grids_of_studies_load(path):
     grid = load_grid(path)
-    assert grid.uncertainty == "worlds"
-    assert min(seed for population in grid.populations for seed in population.seeds) == 100
-    assert (
-        grid.runs == {"controls": 390, "controls-ball": 240, "million": 30, "tilt": 80}[path.stem]
-    )
+    least = min(seed for population in grid.populations for seed in population.seeds)
+    form = "transitions" if path.stem.startswith("literal") else "worlds"
+    assert grid.uncertainty == form
+    assert least == (0 if path.stem == "literal" else 100)  # the one by the protocol's own seeds
+    assert grid.runs == RUNS[path.stem]
 
 
 def group(**means: tuple[float, float]) -> Any:
