@@ -208,19 +208,9 @@ def test_a_signal_stops_it_and_the_local_engine_continues(file, grid, straight, 
     assert_same(straight, tmp_path)
 
 
-def stopped_midway(out: Path) -> bool:
-    """Whether a run was stopped behind its first step and before its last one."""
-    stopped = (
-        path.parent
-        for path in out.glob("*/*/run.json")
-        if json.loads(path.read_text())["status"] == "interrupted"
-    )
-    return any(list(run.glob("checkpoint/step-*[1-9]*")) for run in stopped)
-
-
 def test_ray_continues_what_the_local_engine_began(grid, straight, carried, tmp_path):
-    while not stopped_midway(tmp_path):
-        assert run_grid(grid, tmp_path, Options(**SAME, time_limit=20.0), print).unfinished
+    heard = once_trained(grid, tmp_path, lambda piece: os.kill(os.getpid(), signal.SIGTERM))
+    assert run_grid(grid, tmp_path, Options(**SAME), heard).signal == signal.SIGTERM
     assert not on_ray(grid, tmp_path, carried).failed
     assert any("going on at step" in p.read_text() for p in (tmp_path / "logs").iterdir())
     assert_same(straight, tmp_path)
